@@ -1,0 +1,5 @@
+"""`python -m latenz` is the command line."""
+
+from latenz.cli import main
+
+main()

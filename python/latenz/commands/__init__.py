@@ -1,0 +1,5 @@
+"""One module for each verb: a function `command` that parses, calls a package, and prints.
+
+Modules here import only the standard library and typer at the top, so that help answers at once;
+what a command needs is imported inside it.
+"""

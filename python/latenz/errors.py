@@ -1,0 +1,27 @@
+"""What the user is told when something is wrong: one line with what, where and what would be right."""
+
+EXIT_GATE_VIOLATED = 1
+EXIT_BAD_INPUT = 2
+EXIT_NOT_SHOWN = 3
+EXIT_INTERRUPTED = 130
+
+
+class BadInput(Exception):  # noqa: N818 - a mistake in what the user gave us, not in the program
+    """Input or usage that Latenz cannot work with; the command line exits with code 2.
+
+    Args:
+        what: What is wrong, in a few words.
+        where: The file, field or option that holds it, with a line number where known.
+        remedy: What would be right.
+    """
+
+    def __init__(self, what: str, where: str = "", remedy: str = "") -> None:
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        line = f"{self.where}: {self.what}" if self.where else self.what
+        line = f"{line}; {self.remedy}" if self.remedy else line
+        return " ".join(line.split())

@@ -1,0 +1,168 @@
+"""The data model: sample sets and what is known about them.
+
+A *sample set* holds the latencies of one source under one condition. It comes in one of three
+forms (`SampleSet.form`), according to what its source kept:
+
+`samples`
+    every latency: columns `latency_ns` (int64), optionally `t_ns` (int64, when) and `missed`
+    (int64, activations skipped right after this sample because it was late);
+`histogram`
+    cells: columns `latency_ns` (int64, the lowest value of the cell), `width_ns` (int64) and
+    `count` (int64);
+`summary`
+    no columns at all: only the figures a tool printed (`Metadata.reported`).
+"""
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Form = Literal["samples", "histogram", "summary"]
+
+
+class TimeBase(StrEnum):
+    """What kind of clock a latency was read from; values of different time bases never mix."""
+
+    SILICON = "silicon"
+    """A real clock on real hardware (a virtual machine's own clock included)."""
+    VIRTUAL = "virtual"
+    """Instructions counted by an emulator."""
+    SIMULATED = "simulated"
+    """Computed by the simulator from a system description."""
+    PUBLISHED = "published"
+    """Printed in a publication."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Deadline(_Record):
+    """A limit that every latency must stay within.
+
+    `exceedance` is the largest probability of exceeding `limit_ns` that counts as meeting it:
+    the verdict is `meets` only if the evidence bounds the probability at or below it.
+    """
+
+    name: str
+    limit_ns: int = Field(gt=0)
+    exceedance: float = Field(default=1e-3, gt=0, lt=1)
+
+
+class WorstSample(_Record):
+    """One of the latest wake-ups, with what happened on its CPU since the previous one."""
+
+    t_ns: int
+    latency_ns: int
+    missed: int = 0
+    context: dict[str, int | float | str] = Field(default_factory=dict)
+
+
+class Reported(_Record):
+    """Figures that the source printed itself, for what the kept values cannot tell."""
+
+    n: int | None = None
+    mean_ns: float | None = None
+    median_ns: float | None = None
+    min_ns: int | None = None
+    max_ns: int | None = None
+    jitter_ns: float | None = None
+    stdev_ns: float | None = None
+
+
+class Metadata(_Record):
+    """What a sample set is: measured from which event to which, by what, where, under what load."""
+
+    name: str = Field(min_length=1)
+    time_base: TimeBase
+    from_event: str = "unknown"
+    to_event: str = "unknown"
+    tool: str = "unknown"
+    tool_version: str | None = None
+    bench: str | None = None
+    stack: str | None = None
+    stressor: str | None = None
+    condition: str | None = None
+    cpu: int | None = None
+    machine: str | None = None
+    kernel: str | None = None
+    resolution_ns: int = Field(default=1, ge=1)
+    """Step of the values; a value v stands for [v, v + resolution_ns)."""
+    period_ns: int | None = None
+    beyond_range: int = Field(default=0, ge=0)
+    """Samples known only to be at or above `beyond_range_from_ns`; not among the cells."""
+    beyond_range_from_ns: int | None = None
+    missed_periods: int | None = None
+    """Activations without a sample of their own, as the source counted them; None: cannot tell."""
+    overlaps: int | None = None
+    orphan_ends: int | None = None
+    open_at_end: int | None = None
+    reported: Reported | None = None
+    deadlines: tuple[Deadline, ...] = ()
+    worst: tuple[WorstSample, ...] = ()
+    source: str | None = None
+    """The imported file, or the publication with table and row."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the figures must know: corrections, doubts, lost data."""
+
+
+class SampleSet:
+    """Latencies of one source under one condition, readable any number of times in batches.
+
+    Memory stays bounded however many samples there are: nothing is kept between batches.
+
+    Args:
+        metadata: What the set is.
+        form: What its source kept; see the module's text.
+        batches: Called for each pass; takes the wanted column names (those the set lacks are
+            left out) and gives Arrow record batches in recorded order.
+        columns: The columns the set has.
+    """
+
+    def __init__(
+        self,
+        metadata: Metadata,
+        form: Form,
+        batches: "Callable[[list[str]], Iterator[pa.RecordBatch]]",
+        columns: tuple[str, ...],
+    ) -> None:
+        self.metadata = metadata
+        self.form = form
+        self.columns = columns
+        self._batches = batches
+
+    @classmethod
+    def from_columns(cls, metadata: Metadata, **columns: object) -> "SampleSet":
+        """Make a set from whole columns (sequences or arrays of int64), kept in memory.
+
+        Give `latency_ns` (and `t_ns`, `missed`) for samples, `latency_ns`, `width_ns` and `count`
+        for a histogram, nothing for a summary.
+        """
+        import pyarrow as pa
+
+        if not columns:
+            return cls(metadata, "summary", lambda _wanted: iter(()), ())
+        batch = pa.RecordBatch.from_pydict(
+            {name: pa.array(values, type=pa.int64()) for name, values in columns.items()}
+        )
+        form: Form = "histogram" if "count" in columns else "samples"
+        names = tuple(columns)
+
+        def batches(wanted: list[str]) -> "Iterator[pa.RecordBatch]":
+            yield batch.select([name for name in wanted if name in names])
+
+        return cls(metadata, form, batches, names)
+
+    def batches(self, *wanted: str) -> "Iterator[pa.RecordBatch]":
+        """Read the set once more: batches of the wanted columns (all, if none is named)."""
+        return self._batches(list(wanted or self.columns))
+
+    def with_metadata(self, **changes: object) -> "SampleSet":
+        """Return the same values under changed metadata."""
+        changed = Metadata.model_validate({**self.metadata.model_dump(), **changes})
+        return SampleSet(changed, self.form, self._batches, self.columns)
