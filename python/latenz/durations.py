@@ -13,8 +13,8 @@ from latenz.errors import BadInput
 NANOSECONDS = {
     "ns": 1,
     "us": 1_000,
-    "µs": 1_000,  # noqa: RUF001 - U+00B5, as keyboards give it
-    "μs": 1_000,  # noqa: RUF001 - U+03BC, the Greek letter
+    "µs": 1_000,
+    "μs": 1_000,
     "ms": 1_000_000,
     "s": 1_000_000_000,
     "min": 60_000_000_000,
@@ -71,7 +71,11 @@ def _parse_text(text: str, where: str) -> Fraction:
 
 def format_duration(nanoseconds: float) -> str:
     """Return a duration for people, in the largest unit that keeps a leading digit, 4 digits."""
-    for unit, size in (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000)):  # noqa: RUF001
+    for unit, size in (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000)):
         if abs(nanoseconds) >= size:
-            return f"{nanoseconds / size:.4g} {unit}" if abs(nanoseconds) < 1e13 else f"{nanoseconds / size:.0f} {unit}"
+            return (
+                f"{nanoseconds / size:.4g} {unit}"
+                if abs(nanoseconds) < 1e13
+                else f"{nanoseconds / size:.0f} {unit}"
+            )
     return f"{nanoseconds:.4g} ns"

@@ -1,4 +1,4 @@
-"""What the user is told when something is wrong: one line with what, where and what would be right."""
+"""What the user is told when something is wrong: what, where, and what would be right."""
 
 EXIT_GATE_VIOLATED = 1
 EXIT_BAD_INPUT = 2

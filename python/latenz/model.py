@@ -122,6 +122,9 @@ class SampleSet:
         batches: Called for each pass; takes the wanted column names (those the set lacks are
             left out) and gives Arrow record batches in recorded order.
         columns: The columns the set has.
+
+    Attributes:
+        peaks: For a histogram that was recorded over time: the largest latency of each second.
     """
 
     def __init__(
@@ -135,6 +138,7 @@ class SampleSet:
         self.form = form
         self.columns = columns
         self._batches = batches
+        self.peaks: SampleSet | None = None
 
     @classmethod
     def from_columns(cls, metadata: Metadata, **columns: object) -> "SampleSet":
@@ -165,4 +169,6 @@ class SampleSet:
     def with_metadata(self, **changes: object) -> "SampleSet":
         """Return the same values under changed metadata."""
         changed = Metadata.model_validate({**self.metadata.model_dump(), **changes})
-        return SampleSet(changed, self.form, self._batches, self.columns)
+        same = SampleSet(changed, self.form, self._batches, self.columns)
+        same.peaks = self.peaks
+        return same

@@ -1,0 +1,119 @@
+"""Sample sets in Parquet files, with their metadata inside, read and written in bounded memory."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from latenz.errors import BadInput
+from latenz.model import Form, Metadata, SampleSet, TimeBase
+
+KEY = b"latenz"
+ROW_GROUP = 1 << 20
+_KNOWN = ("latency_ns", "t_ns", "missed", "width_ns", "count")
+_NO_TIME_BASE = "the file states no time base; taken for silicon"
+
+
+def write_parquet(sample_set: SampleSet, path: Path) -> int:
+    """Write a set's values and metadata; return how many rows.
+
+    The file appears only when it is whole; a failure leaves nothing behind.
+    """
+    partial = path.with_name(path.name + ".partial")
+    schema = pa.schema(
+        [pa.field(name, pa.int64(), nullable=False) for name in sample_set.columns],
+        metadata={KEY: sample_set.metadata.model_dump_json().encode()},
+    )
+    rows = 0
+    try:
+        with pq.ParquetWriter(
+            partial,
+            schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=False,
+            write_page_checksum=True,
+        ) as writer:
+            for batch in sample_set.batches():
+                arrays = [batch.column(name) for name in sample_set.columns]
+                table = pa.Table.from_arrays(arrays, schema=schema)
+                writer.write_table(table, row_group_size=ROW_GROUP)
+                rows += len(batch)
+        partial.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink()
+        raise BadInput(
+            f"cannot be written ({error.strerror or error})",
+            str(path),
+            "free or name another place",
+        ) from None
+    return rows
+
+
+def open_parquet(path: Path, metadata: Metadata | None = None) -> SampleSet:
+    """Open a Parquet file with a column `latency_ns`; metadata is taken from it unless given.
+
+    Raises:
+        BadInput: The file is no Parquet file, or its columns are not those of a sample set.
+    """
+    try:
+        schema = pq.read_schema(path)
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise BadInput(f"is not a whole Parquet file ({reason})", str(path)) from None
+    columns = tuple(name for name in _KNOWN if name in schema.names)
+    _check_columns(path, schema, columns)
+    form: Form = "histogram" if "count" in columns else "samples"
+
+    def batches(wanted: list[str]) -> Iterator[pa.RecordBatch]:
+        chosen = [name for name in wanted if name in columns]
+        try:
+            file = pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
+            for batch in file.iter_batches(batch_size=ROW_GROUP, columns=chosen):
+                yield _as_int64(path, batch.select(chosen))
+        except (OSError, pa.ArrowException) as error:
+            raise BadInput(f"is damaged ({str(error).splitlines()[0]})", str(path)) from None
+
+    return SampleSet(metadata or _metadata(path, schema), form, batches, columns)
+
+
+def _check_columns(path: Path, schema: pa.Schema, columns: tuple[str, ...]) -> None:
+    if "latency_ns" not in columns:
+        raise BadInput(
+            "has no column latency_ns", str(path), f"columns are: {', '.join(schema.names)[:200]}"
+        )
+    for name in columns:
+        if not pa.types.is_integer(schema.field(name).type):
+            raise BadInput(
+                f"column {name} is {schema.field(name).type}", str(path), "it must hold integers"
+            )
+
+
+def _as_int64(path: Path, batch: pa.RecordBatch) -> pa.RecordBatch:
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if column.null_count:
+            raise BadInput(f"column {name} has empty cells", str(path), "each row needs a value")
+    if all(field.type == pa.int64() for field in batch.schema):
+        return batch
+    return batch.cast(pa.schema([(name, pa.int64()) for name in batch.schema.names]))
+
+
+def _metadata(path: Path, schema: pa.Schema) -> Metadata:
+    text = (schema.metadata or {}).get(KEY)
+    if text is None:
+        return Metadata(
+            name=path.stem,
+            time_base=TimeBase.SILICON,
+            source=str(path),
+            notes=(_NO_TIME_BASE,),
+        )
+    try:
+        return Metadata.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise BadInput(f"its metadata is wrong at {place} ({first['msg']})", str(path)) from None
