@@ -15,6 +15,7 @@ forms (`SampleSet.form`), according to what its source kept:
 
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -125,6 +126,7 @@ class SampleSet:
 
     Attributes:
         peaks: For a histogram that was recorded over time: the largest latency of each second.
+        path: The Parquet file that holds the values, if one does.
     """
 
     def __init__(
@@ -139,6 +141,7 @@ class SampleSet:
         self.columns = columns
         self._batches = batches
         self.peaks: SampleSet | None = None
+        self.path: Path | None = None
 
     @classmethod
     def from_columns(cls, metadata: Metadata, **columns: object) -> "SampleSet":
@@ -170,5 +173,5 @@ class SampleSet:
         """Return the same values under changed metadata."""
         changed = Metadata.model_validate({**self.metadata.model_dump(), **changes})
         same = SampleSet(changed, self.form, self._batches, self.columns)
-        same.peaks = self.peaks
+        same.peaks, same.path = self.peaks, self.path
         return same

@@ -78,7 +78,9 @@ def open_parquet(path: Path, metadata: Metadata | None = None) -> SampleSet:
         except (OSError, pa.ArrowException) as error:
             raise BadInput(f"is damaged ({str(error).splitlines()[0]})", str(path)) from None
 
-    return SampleSet(metadata or _metadata(path, schema), form, batches, columns)
+    opened = SampleSet(metadata or _metadata(path, schema), form, batches, columns)
+    opened.path = path
+    return opened
 
 
 def _check_columns(path: Path, schema: pa.Schema, columns: tuple[str, ...]) -> None:

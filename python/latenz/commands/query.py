@@ -1,0 +1,34 @@
+"""`latenz query`: SQL over any number of runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    sql: Annotated[str, typer.Argument(help="SQL on the tables `samples` and `sample_sets`.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, Parquet or importable files.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Ask any number of runs by SQL.
+
+    Example: latenz query "SELECT name, max(latency_ns) FROM samples GROUP BY name" results/demo/run
+    """
+    from latenz.store.query import query
+
+    names, rows = query(sql, runs)
+    if json:
+        import json as json_module
+
+        document = {"columns": names, "rows": rows}
+        typer.echo(json_module.dumps(document, default=str))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*names)
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    Console().print(table)
