@@ -56,8 +56,8 @@ def query(sql: str, paths: list[Path]) -> tuple[list[str], list[tuple[Any, ...]]
     with duckdb.connect() as database:
         database.register("sample_sets", _described(sets))
         database.register("_set_names", _described(sets).select(["set_id", "run", "name"]))
-        parts = [_part(database, i, sample_set) for i, (_, sample_set) in enumerate(sets)]
-        parts = [part for part in parts if part] or [_nothing(database)]
+        given = [_part(database, i, sample_set) for i, (_, sample_set) in enumerate(sets)]
+        parts = [part for part in given if part] or [_nothing(database)]
         database.execute(f"CREATE VIEW samples AS {' UNION ALL '.join(parts)}")
         try:
             answer = database.execute(sql)

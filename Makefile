@@ -1,0 +1,49 @@
+# Every target sets up what it needs first (setup/ensure: silent when nothing is missing).
+.PHONY: help demo test test-core test-python bench lint format clean
+.DEFAULT_GOAL := help
+
+venv := .venv/bin
+cpp := $(shell git ls-files '*.hpp' '*.cpp' 2>/dev/null)
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+demo: ## set up, measure this machine for a minute, write results/demo/report.html
+	@rm -rf results/demo
+	@./latenz run experiments/quick.toml -o results/demo/run; status=$$?; \
+	  case $$status in 0|1|3) ;; *) exit $$status ;; esac; \
+	  ./latenz report results/demo/run -o results/demo/report.html
+
+test: test-core test-python ## run every test
+
+test-core: ## C++ tests on this machine; freestanding builds for A53 and R5
+	@setup/ensure test
+	cmake --preset host -DCMAKE_CXX_FLAGS=-Werror >/dev/null && cmake --build --preset host && ctest --preset host
+	cmake --preset a53 >/dev/null && cmake --build --preset a53
+	cmake --preset r5 >/dev/null && cmake --build --preset r5
+
+test-python: ## Python tests, on real tools and a real browser
+	@setup/ensure test
+	$(venv)/python -m pytest
+
+bench: ## measure Latenz itself; writes results/bench.json
+	@setup/ensure test
+	$(venv)/python bench/run.py -o results/bench.json
+
+lint: ## formatters, linters and type checkers; changes nothing
+	@setup/ensure test
+	$(venv)/ruff format --check
+	$(venv)/ruff check
+	$(venv)/mypy
+	$(venv)/clang-format --dry-run --Werror $(cpp)
+	cmake --preset host >/dev/null
+	$(venv)/clang-tidy --quiet -p build/host $(filter-out python/bindings/%,$(filter %.cpp,$(cpp)))
+
+format: ## rewrite all sources in the house style
+	@setup/ensure test
+	$(venv)/ruff format
+	$(venv)/ruff check --fix
+	$(venv)/clang-format -i $(cpp)
+
+clean: ## remove everything that was built, installed here, or measured
+	rm -rf .venv build results
