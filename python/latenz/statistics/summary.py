@@ -1,0 +1,341 @@
+"""The figures of a sample set, exact on 64-bit nanoseconds whatever its form and size.
+
+Mean, jitter and standard deviation are those of Alonso et al., Electronics 2024, 13, 1626: the
+jitter is the greater of max - mean and mean - min, the standard deviation divides by n - 1.
+Figures that a source cannot tell are None, never guessed.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+
+from latenz.errors import BadInput
+from latenz.model import Deadline, Metadata, Reported, SampleSet
+from latenz.statistics.cells import Cells, read_cells
+from latenz.statistics.exceedance import check_confidence
+from latenz.statistics.scan import column, scan_samples
+from latenz.statistics.verdict import Evidence, Verdict, judge
+
+QUANTILES = ("0.5", "0.9", "0.99", "0.999", "0.9999", "0.99999")
+"""The quantiles of every summary, as exact decimals."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The figures of one sample set; None where the source cannot tell.
+
+    Attributes:
+        name: Name of the sample set.
+        time_base: What kind of clock the latencies were read from.
+        n: Number of samples, those beyond a histogram's range included.
+        mean_ns: Arithmetic mean.
+        median_ns: The middle value, or the mean of the two middle ones.
+        min_ns: Smallest latency.
+        max_ns: Largest latency.
+        jitter_ns: The greater of max - mean and mean - min.
+        stdev_ns: Standard deviation of the sample (n - 1); None for a single sample.
+        quantiles_ns: For each p of `QUANTILES` the ceil(p n)-th smallest latency.
+        missed_periods: Activations without a sample of their own because the previous one was
+            late.
+        beyond_range: Samples known only to lie at or beyond the end of a histogram.
+        overlaps: Starts while a measurement was open.
+        orphan_ends: Ends with nothing open.
+        open_at_end: Measurements started and never ended.
+        deadlines: One verdict for each deadline.
+        negative: Samples below zero, which only a clock that was set back gives; None unknown.
+        notes: What a reader of the figures must know.
+    """
+
+    name: str
+    time_base: str
+    n: int | None
+    mean_ns: float | None
+    median_ns: float | None
+    min_ns: int | None
+    max_ns: int | None
+    jitter_ns: float | None
+    stdev_ns: float | None
+    quantiles_ns: dict[str, int | None]
+    missed_periods: int | None
+    beyond_range: int
+    overlaps: int | None
+    orphan_ends: int | None
+    open_at_end: int | None
+    deadlines: tuple[Verdict, ...] = ()
+    negative: int | None = None
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Return the figures as plain values for JSON, in the order of the attributes."""
+        return {
+            **asdict(self),
+            "deadlines": [asdict(verdict) for verdict in self.deadlines],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """What one form of sample set tells; the rest of the summary comes from the metadata."""
+
+    n: int | None
+    mean_ns: float | None
+    median_ns: float | None
+    min_ns: int | None
+    max_ns: int | None
+    jitter_ns: float | None
+    stdev_ns: float | None
+    quantiles_ns: dict[str, int | None]
+    missed_periods: int | None
+    negative: int | None
+    evidence: dict[int, Evidence]
+    """For each limit, without the skipped activations."""
+    notes: tuple[str, ...] = field(default=())
+
+
+def summarize(
+    sample_set: SampleSet, deadlines: Sequence[Deadline] = (), confidence: float = 0.95
+) -> Summary:
+    """Compute the figures of a sample set and judge its deadlines.
+
+    Samples are read in batches, so that memory stays bounded whatever their number.
+
+    Args:
+        sample_set: The latencies, in any form.
+        deadlines: Deadlines to judge besides those of the set's own metadata.
+        confidence: One-sided confidence level of the exceedance bounds.
+
+    Raises:
+        BadInput: The set holds no samples or damaged ones, or `confidence` is not between 0
+            and 1.
+    """
+    check_confidence(confidence)
+    metadata = sample_set.metadata
+    judged = tuple(dict.fromkeys((*metadata.deadlines, *deadlines)))
+    limits = [deadline.limit_ns for deadline in judged]
+    figures = _FIGURES[sample_set.form](sample_set, limits)
+    missed = figures.missed_periods or 0
+    return Summary(
+        name=metadata.name,
+        time_base=metadata.time_base.value,
+        n=figures.n,
+        mean_ns=figures.mean_ns,
+        median_ns=figures.median_ns,
+        min_ns=figures.min_ns,
+        max_ns=figures.max_ns,
+        jitter_ns=figures.jitter_ns,
+        stdev_ns=figures.stdev_ns,
+        quantiles_ns=figures.quantiles_ns,
+        missed_periods=figures.missed_periods,
+        beyond_range=metadata.beyond_range,
+        overlaps=metadata.overlaps,
+        orphan_ends=metadata.orphan_ends,
+        open_at_end=metadata.open_at_end,
+        deadlines=tuple(
+            judge(
+                deadline,
+                _with_missed(figures.evidence[deadline.limit_ns], missed),
+                figures.max_ns,
+                confidence,
+            )
+            for deadline in judged
+        ),
+        negative=figures.negative,
+        notes=_notes(metadata, figures),
+    )
+
+
+def quantile_rank(probability: str, n: int) -> int:
+    """Return which smallest of n samples is the quantile: ceil(p n), computed exactly.
+
+    Args:
+        probability: A decimal between 0 and 1, as text ("0.999") so that it is exact.
+        n: Number of samples, at least 1.
+    """
+    exact = Fraction(probability) * n
+    return max(1, -(-exact.numerator // exact.denominator))
+
+
+def _middle_ranks(n: int) -> tuple[int, int]:
+    return (n + 1) // 2, n // 2 + 1
+
+
+def _middle(lower: int | None, upper: int | None) -> float | None:
+    if lower is None or upper is None:
+        return None
+    total = lower + upper
+    return total / 2 if total % 2 else total // 2
+
+
+def _with_missed(evidence: Evidence, missed: int) -> Evidence:
+    """Skipped activations were never served: each is a trial that exceeded every limit."""
+    trials = evidence.trials + missed if evidence.trials else 0
+    return Evidence(evidence.exceeding + missed, evidence.undecided, trials)
+
+
+def _notes(metadata: Metadata, figures: _Figures) -> tuple[str, ...]:
+    notes = (*metadata.notes, *figures.notes)
+    if figures.negative:
+        notes += (f"{figures.negative} negative latencies: the clock was set back",)
+    return notes
+
+
+def _refuse_empty(metadata: Metadata) -> BadInput:
+    return BadInput(
+        "the sample set holds no samples",
+        metadata.source or metadata.name,
+        "give one with at least one sample",
+    )
+
+
+def _from_samples(sample_set: SampleSet, limits: Iterable[int]) -> _Figures:
+    slack = sample_set.metadata.resolution_ns - 1
+
+    def ranks(n: int) -> list[int]:
+        return [*_middle_ranks(n), *(quantile_rank(p, n) for p in QUANTILES)]
+
+    thresholds = {limit - part for limit in limits for part in (0, slack)}
+    scan = scan_samples(sample_set, ranks, thresholds)
+    if scan is None:
+        raise _refuse_empty(sample_set.metadata)
+    lower, upper = _middle_ranks(scan.n)
+    return _Figures(
+        n=scan.n,
+        mean_ns=scan.mean_ns,
+        median_ns=_middle(scan.order[lower], scan.order[upper]),
+        min_ns=scan.min_ns,
+        max_ns=scan.max_ns,
+        jitter_ns=scan.jitter_ns,
+        stdev_ns=scan.stdev_ns,
+        quantiles_ns={p: scan.order[quantile_rank(p, scan.n)] for p in QUANTILES},
+        missed_periods=_missed_periods(sample_set),
+        negative=scan.negative,
+        evidence={
+            limit: Evidence(
+                scan.above[limit], scan.above[limit - slack] - scan.above[limit], scan.n
+            )
+            for limit in limits
+        },
+    )
+
+
+def _missed_periods(sample_set: SampleSet) -> int | None:
+    if sample_set.metadata.missed_periods is not None or "missed" not in sample_set.columns:
+        return sample_set.metadata.missed_periods
+    return sum(int(part.sum()) for part in column(sample_set, "missed"))
+
+
+def _from_histogram(sample_set: SampleSet, limits: Iterable[int]) -> _Figures:
+    metadata = sample_set.metadata
+    reported = metadata.reported or Reported()
+    cells = read_cells(sample_set)
+    n = cells.n + metadata.beyond_range
+    if n == 0:
+        raise _refuse_empty(metadata)
+    smallest = reported.min_ns if reported.min_ns is not None else cells.smallest
+    largest = reported.max_ns
+    if largest is None and not metadata.beyond_range:
+        largest = cells.largest
+    exact = not metadata.beyond_range and cells.widest <= metadata.resolution_ns
+    mean, stdev = reported.mean_ns, reported.stdev_ns
+    if exact or (mean is None and not metadata.beyond_range):
+        mean = cells.mean
+    if exact or (stdev is None and not metadata.beyond_range):
+        stdev = cells.stdev
+
+    def order(rank: int) -> int | None:
+        if rank in (1, n):
+            return smallest if rank == 1 else largest
+        value = cells.order(rank)
+        return value if value is None or smallest is None else max(value, smallest)
+
+    return _Figures(
+        n=n,
+        mean_ns=mean,
+        median_ns=_middle(*map(order, _middle_ranks(n))),
+        min_ns=smallest,
+        max_ns=largest,
+        jitter_ns=(
+            cells.jitter
+            if exact and (smallest, largest) == (cells.smallest, cells.largest)
+            else _jitter(smallest, mean, largest)
+        ),
+        stdev_ns=stdev,
+        quantiles_ns={p: order(quantile_rank(p, n)) for p in QUANTILES},
+        missed_periods=metadata.missed_periods,
+        negative=cells.negative,
+        evidence={limit: _cell_evidence(cells, metadata, largest, limit) for limit in limits},
+        notes=_cell_notes(cells, metadata),
+    )
+
+
+def _cell_notes(cells: Cells, metadata: Metadata) -> tuple[str, ...]:
+    if cells.widest <= metadata.resolution_ns:
+        return ()
+    return (
+        f"median and quantiles are the lowest values of histogram cells up to {cells.widest} ns"
+        " wide",
+    )
+
+
+def _cell_evidence(cells: Cells, metadata: Metadata, largest: int | None, limit: int) -> Evidence:
+    exceeding, undecided = cells.above(limit, metadata.resolution_ns)
+    beyond, beyond_from = metadata.beyond_range, metadata.beyond_range_from_ns
+    n = cells.n + beyond
+    if largest is not None and largest + metadata.resolution_ns - 1 <= limit:
+        return Evidence(0, 0, n)
+    if beyond and beyond_from is not None and beyond_from > limit:
+        exceeding += beyond
+    else:
+        undecided += beyond
+    if largest is not None and largest > limit and not exceeding:
+        exceeding, undecided = 1, max(undecided - 1, 0)
+    return Evidence(exceeding, undecided, n)
+
+
+def _jitter(smallest: int | None, mean: float | None, largest: int | None) -> float | None:
+    if smallest is None or mean is None or largest is None:
+        return None
+    return max(largest - mean, mean - smallest)
+
+
+def _from_reported(sample_set: SampleSet, limits: Iterable[int]) -> _Figures:
+    metadata = sample_set.metadata
+    reported = metadata.reported
+    if reported is None or reported.n == 0 or reported == Reported():
+        raise _refuse_empty(metadata)
+    jitter = reported.jitter_ns
+    if jitter is None:
+        jitter = _jitter(reported.min_ns, reported.mean_ns, reported.max_ns)
+    return _Figures(
+        n=reported.n,
+        mean_ns=reported.mean_ns,
+        median_ns=reported.median_ns,
+        min_ns=reported.min_ns,
+        max_ns=reported.max_ns,
+        jitter_ns=jitter,
+        stdev_ns=reported.stdev_ns,
+        quantiles_ns=dict.fromkeys(QUANTILES),
+        missed_periods=metadata.missed_periods,
+        negative=None,
+        evidence={limit: _reported_evidence(reported, metadata, limit) for limit in limits},
+        notes=("only the figures that the source printed are known, no single latency",),
+    )
+
+
+def _reported_evidence(reported: Reported, metadata: Metadata, limit: int) -> Evidence:
+    slack = metadata.resolution_ns - 1
+    n = reported.n or 0
+    if reported.max_ns is not None and reported.max_ns + slack <= limit:
+        return Evidence(0, 0, n)
+    if reported.min_ns is not None and reported.min_ns > limit:
+        return Evidence(max(n, 1), 0, n)
+    exceeded = int(reported.max_ns is not None and reported.max_ns > limit)
+    return Evidence(exceeded, max(n - exceeded, 0), n)
+
+
+_FIGURES = {
+    "samples": _from_samples,
+    "histogram": _from_histogram,
+    "summary": _from_reported,
+}
