@@ -35,6 +35,8 @@ def write_parquet(sample_set: SampleSet, path: Path) -> int:
             compression="zstd",
             compression_level=1,
             use_dictionary=False,
+            # smaller than plain values, and faster to read
+            column_encoding=dict.fromkeys(sample_set.columns, "DELTA_BINARY_PACKED"),
             write_page_checksum=True,
         ) as writer:
             for batch in sample_set.batches():

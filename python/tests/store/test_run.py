@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from test_journal import PERIOD, journal
 
@@ -15,6 +16,10 @@ from latenz.store.run import Run, RunWriter
 
 def metadata(name="idle/cpu0", **more):
     return Metadata(name=name, time_base=TimeBase.SILICON, **more)
+
+
+def scattered(n):
+    return np.random.default_rng(1).integers(0, 2**40, n)
 
 
 def rows(sample_set):
@@ -118,9 +123,8 @@ def test_a_full_disk_is_one_clear_line_and_leaves_no_part(tmp_path):
     try:
         writer = RunWriter(disk / "run")
         writer.add(SampleSet.from_columns(metadata("small"), latency_ns=[1]))
-        large = [(i * 2654435761) % 2**40 for i in range(100_000)]
         with pytest.raises(BadInput, match="No space left"):
-            writer.add(SampleSet.from_columns(metadata("large"), latency_ns=large))
+            writer.add(SampleSet.from_columns(metadata("large"), latency_ns=scattered(100_000)))
         assert not list(disk.rglob("*.partial"))
         [kept] = Run.open(disk / "run").sample_sets
         assert rows(kept) == [{"latency_ns": 1}]
@@ -166,7 +170,7 @@ def test_a_used_folder_is_not_overwritten(tmp_path):
 
 def test_a_damaged_parquet_file_is_named(tmp_path):
     writer = RunWriter(tmp_path / "run")
-    writer.add(SampleSet.from_columns(metadata(), latency_ns=range(100_000)))
+    writer.add(SampleSet.from_columns(metadata(), latency_ns=scattered(100_000)))
     path = tmp_path / "run/idle/cpu0/samples.parquet"
     content = bytearray(path.read_bytes())
     content[1000:3000] = bytes(2000)

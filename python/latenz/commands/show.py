@@ -1,0 +1,71 @@
+"""`latenz show`: what a run, a Parquet file or another tool's output says, in the terminal."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from latenz.errors import EXIT_GATE_VIOLATED, EXIT_NOT_SHOWN
+
+if TYPE_CHECKING:
+    from latenz.model import Deadline
+    from latenz.statistics import Summary
+
+
+def command(
+    path: Annotated[Path, typer.Argument(help="Run folder, samples.parquet or importable file.")],
+    deadline: Annotated[
+        list[str] | None,
+        typer.Option(help='A limit to judge by, such as "3ms"; may be given several times.'),
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option(help="Of the upper bound on the exceedance probability.")
+    ] = 0.95,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Show what was measured, and judge it by deadlines.
+
+    With --deadline the exit code tells the verdict: 0 meets, 1 violates, 3 not shown.
+
+    Example: latenz show results/demo/run --deadline 3ms
+    """
+    from latenz.statistics import summarize
+    from latenz.store import open_sample_sets
+
+    asked = [_deadline(text) for text in deadline or []]
+    sample_sets = open_sample_sets(path)
+    summaries = [summarize(sample_set, asked, confidence) for sample_set in sample_sets]
+    if json:
+        import json as json_module
+
+        document = {"sample_sets": [summary.to_json() for summary in summaries]}
+        typer.echo(json_module.dumps(document, indent=1))
+    else:
+        from latenz.show import print_summaries
+
+        print_summaries(summaries)
+    raise typer.Exit(_gate(summaries, {limit.name for limit in asked}))
+
+
+def _deadline(text: str) -> "Deadline":
+    from latenz.durations import parse_duration
+    from latenz.errors import BadInput
+    from latenz.model import Deadline
+
+    limit_ns = parse_duration(text, "--deadline")
+    if limit_ns <= 0:
+        raise BadInput(f"{text!r} is no deadline", "--deadline", "it must be above zero")
+    return Deadline(name=text, limit_ns=limit_ns)
+
+
+def _gate(summaries: "list[Summary]", asked: set[str]) -> int:
+    """Return the exit code for the deadlines that were asked for on the command line."""
+    verdicts = {
+        verdict.verdict
+        for summary in summaries
+        for verdict in summary.deadlines
+        if verdict.name in asked
+    }
+    if "violates" in verdicts:
+        return EXIT_GATE_VIOLATED
+    return EXIT_NOT_SHOWN if "not shown" in verdicts else 0
