@@ -6,7 +6,7 @@ Figures that a source cannot tell are None, never guessed.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 
 from latenz.errors import BadInput
@@ -48,19 +48,19 @@ class Summary:
 
     name: str
     time_base: str
-    n: int | None
-    mean_ns: float | None
-    median_ns: float | None
-    min_ns: int | None
-    max_ns: int | None
-    jitter_ns: float | None
-    stdev_ns: float | None
-    quantiles_ns: dict[str, int | None]
-    missed_periods: int | None
-    beyond_range: int
-    overlaps: int | None
-    orphan_ends: int | None
-    open_at_end: int | None
+    n: int | None = None
+    mean_ns: float | None = None
+    median_ns: float | None = None
+    min_ns: int | None = None
+    max_ns: int | None = None
+    jitter_ns: float | None = None
+    stdev_ns: float | None = None
+    quantiles_ns: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(QUANTILES))
+    missed_periods: int | None = None
+    beyond_range: int = 0
+    overlaps: int | None = None
+    orphan_ends: int | None = None
+    open_at_end: int | None = None
     deadlines: tuple[Verdict, ...] = ()
     negative: int | None = None
     notes: tuple[str, ...] = ()
@@ -72,25 +72,6 @@ class Summary:
             "deadlines": [asdict(verdict) for verdict in self.deadlines],
             "notes": list(self.notes),
         }
-
-
-@dataclass(frozen=True)
-class _Figures:
-    """What one form of sample set tells; the rest of the summary comes from the metadata."""
-
-    n: int | None
-    mean_ns: float | None
-    median_ns: float | None
-    min_ns: int | None
-    max_ns: int | None
-    jitter_ns: float | None
-    stdev_ns: float | None
-    quantiles_ns: dict[str, int | None]
-    missed_periods: int | None
-    negative: int | None
-    evidence: dict[int, Evidence]
-    """For each limit, without the skipped activations."""
-    notes: tuple[str, ...] = field(default=())
 
 
 def summarize(
@@ -112,37 +93,13 @@ def summarize(
     check_confidence(confidence)
     metadata = sample_set.metadata
     judged = tuple(dict.fromkeys((*metadata.deadlines, *deadlines)))
-    limits = [deadline.limit_ns for deadline in judged]
-    figures = _FIGURES[sample_set.form](sample_set, limits)
+    figures, evidence = _FORMS[sample_set.form](sample_set, [d.limit_ns for d in judged])
     missed = figures.missed_periods or 0
-    return Summary(
-        name=metadata.name,
-        time_base=metadata.time_base.value,
-        n=figures.n,
-        mean_ns=figures.mean_ns,
-        median_ns=figures.median_ns,
-        min_ns=figures.min_ns,
-        max_ns=figures.max_ns,
-        jitter_ns=figures.jitter_ns,
-        stdev_ns=figures.stdev_ns,
-        quantiles_ns=figures.quantiles_ns,
-        missed_periods=figures.missed_periods,
-        beyond_range=metadata.beyond_range,
-        overlaps=metadata.overlaps,
-        orphan_ends=metadata.orphan_ends,
-        open_at_end=metadata.open_at_end,
-        deadlines=tuple(
-            judge(
-                deadline,
-                _with_missed(figures.evidence[deadline.limit_ns], missed),
-                figures.max_ns,
-                confidence,
-            )
-            for deadline in judged
-        ),
-        negative=figures.negative,
-        notes=_notes(metadata, figures),
+    verdicts = (
+        judge(d, _with_missed(evidence[d.limit_ns], missed), figures.max_ns, confidence)
+        for d in judged
     )
+    return replace(figures, deadlines=tuple(verdicts), notes=_notes(figures))
 
 
 def quantile_rank(probability: str, n: int) -> int:
@@ -173,11 +130,28 @@ def _with_missed(evidence: Evidence, missed: int) -> Evidence:
     return Evidence(evidence.exceeding + missed, evidence.undecided, trials)
 
 
-def _notes(metadata: Metadata, figures: _Figures) -> tuple[str, ...]:
-    notes = (*metadata.notes, *figures.notes)
-    if figures.negative:
-        notes += (f"{figures.negative} negative latencies: the clock was set back",)
-    return notes
+def _notes(figures: Summary) -> tuple[str, ...]:
+    if not figures.negative:
+        return figures.notes
+    return (*figures.notes, f"{figures.negative} negative latencies: the clock was set back")
+
+
+def _unknown(metadata: Metadata) -> Summary:
+    """What the metadata alone tell."""
+    return Summary(
+        name=metadata.name,
+        time_base=metadata.time_base.value,
+        missed_periods=metadata.missed_periods,
+        beyond_range=metadata.beyond_range,
+        overlaps=metadata.overlaps,
+        orphan_ends=metadata.orphan_ends,
+        open_at_end=metadata.open_at_end,
+        notes=metadata.notes,
+    )
+
+
+_Found = tuple[Summary, dict[int, Evidence]]
+"""The figures, and for each limit the evidence without skipped activations."""
 
 
 def _refuse_empty(metadata: Metadata) -> BadInput:
@@ -188,8 +162,9 @@ def _refuse_empty(metadata: Metadata) -> BadInput:
     )
 
 
-def _from_samples(sample_set: SampleSet, limits: Iterable[int]) -> _Figures:
-    slack = sample_set.metadata.resolution_ns - 1
+def _from_samples(sample_set: SampleSet, limits: Iterable[int]) -> _Found:
+    metadata = sample_set.metadata
+    slack = metadata.resolution_ns - 1
 
     def ranks(n: int) -> list[int]:
         return [*_middle_ranks(n), *(quantile_rank(p, n) for p in QUANTILES)]
@@ -197,9 +172,10 @@ def _from_samples(sample_set: SampleSet, limits: Iterable[int]) -> _Figures:
     thresholds = {limit - part for limit in limits for part in (0, slack)}
     scan = scan_samples(sample_set, ranks, thresholds)
     if scan is None:
-        raise _refuse_empty(sample_set.metadata)
+        raise _refuse_empty(metadata)
     lower, upper = _middle_ranks(scan.n)
-    return _Figures(
+    figures = replace(
+        _unknown(metadata),
         n=scan.n,
         mean_ns=scan.mean_ns,
         median_ns=_middle(scan.order[lower], scan.order[upper]),
@@ -210,13 +186,12 @@ def _from_samples(sample_set: SampleSet, limits: Iterable[int]) -> _Figures:
         quantiles_ns={p: scan.order[quantile_rank(p, scan.n)] for p in QUANTILES},
         missed_periods=_missed_periods(sample_set),
         negative=scan.negative,
-        evidence={
-            limit: Evidence(
-                scan.above[limit], scan.above[limit - slack] - scan.above[limit], scan.n
-            )
-            for limit in limits
-        },
     )
+    above = scan.above
+    return figures, {
+        limit: Evidence(above[limit], above[limit - slack] - above[limit], scan.n)
+        for limit in limits
+    }
 
 
 def _missed_periods(sample_set: SampleSet) -> int | None:
@@ -225,7 +200,7 @@ def _missed_periods(sample_set: SampleSet) -> int | None:
     return sum(int(part.sum()) for part in column(sample_set, "missed"))
 
 
-def _from_histogram(sample_set: SampleSet, limits: Iterable[int]) -> _Figures:
+def _from_histogram(sample_set: SampleSet, limits: Iterable[int]) -> _Found:
     metadata = sample_set.metadata
     reported = metadata.reported or Reported()
     cells = read_cells(sample_set)
@@ -249,7 +224,8 @@ def _from_histogram(sample_set: SampleSet, limits: Iterable[int]) -> _Figures:
         value = cells.order(rank)
         return value if value is None or smallest is None else max(value, smallest)
 
-    return _Figures(
+    figures = replace(
+        _unknown(metadata),
         n=n,
         mean_ns=mean,
         median_ns=_middle(*map(order, _middle_ranks(n))),
@@ -262,11 +238,10 @@ def _from_histogram(sample_set: SampleSet, limits: Iterable[int]) -> _Figures:
         ),
         stdev_ns=stdev,
         quantiles_ns={p: order(quantile_rank(p, n)) for p in QUANTILES},
-        missed_periods=metadata.missed_periods,
         negative=cells.negative,
-        evidence={limit: _cell_evidence(cells, metadata, largest, limit) for limit in limits},
-        notes=_cell_notes(cells, metadata),
+        notes=(*metadata.notes, *_cell_notes(cells, metadata)),
     )
+    return figures, {limit: _cell_evidence(cells, metadata, limit) for limit in limits}
 
 
 def _cell_notes(cells: Cells, metadata: Metadata) -> tuple[str, ...]:
@@ -278,10 +253,11 @@ def _cell_notes(cells: Cells, metadata: Metadata) -> tuple[str, ...]:
     )
 
 
-def _cell_evidence(cells: Cells, metadata: Metadata, largest: int | None, limit: int) -> Evidence:
+def _cell_evidence(cells: Cells, metadata: Metadata, limit: int) -> Evidence:
     exceeding, undecided = cells.above(limit, metadata.resolution_ns)
     beyond, beyond_from = metadata.beyond_range, metadata.beyond_range_from_ns
     n = cells.n + beyond
+    largest = metadata.reported.max_ns if metadata.reported else None
     if largest is not None and largest + metadata.resolution_ns - 1 <= limit:
         return Evidence(0, 0, n)
     if beyond and beyond_from is not None and beyond_from > limit:
@@ -299,7 +275,7 @@ def _jitter(smallest: int | None, mean: float | None, largest: int | None) -> fl
     return max(largest - mean, mean - smallest)
 
 
-def _from_reported(sample_set: SampleSet, limits: Iterable[int]) -> _Figures:
+def _from_reported(sample_set: SampleSet, limits: Iterable[int]) -> _Found:
     metadata = sample_set.metadata
     reported = metadata.reported
     if reported is None or reported.n == 0 or reported == Reported():
@@ -307,7 +283,8 @@ def _from_reported(sample_set: SampleSet, limits: Iterable[int]) -> _Figures:
     jitter = reported.jitter_ns
     if jitter is None:
         jitter = _jitter(reported.min_ns, reported.mean_ns, reported.max_ns)
-    return _Figures(
+    figures = replace(
+        _unknown(metadata),
         n=reported.n,
         mean_ns=reported.mean_ns,
         median_ns=reported.median_ns,
@@ -315,12 +292,12 @@ def _from_reported(sample_set: SampleSet, limits: Iterable[int]) -> _Figures:
         max_ns=reported.max_ns,
         jitter_ns=jitter,
         stdev_ns=reported.stdev_ns,
-        quantiles_ns=dict.fromkeys(QUANTILES),
-        missed_periods=metadata.missed_periods,
-        negative=None,
-        evidence={limit: _reported_evidence(reported, metadata, limit) for limit in limits},
-        notes=("only the figures that the source printed are known, no single latency",),
+        notes=(
+            *metadata.notes,
+            "only the figures that the source printed are known, no single latency",
+        ),
     )
+    return figures, {limit: _reported_evidence(reported, metadata, limit) for limit in limits}
 
 
 def _reported_evidence(reported: Reported, metadata: Metadata, limit: int) -> Evidence:
@@ -334,7 +311,7 @@ def _reported_evidence(reported: Reported, metadata: Metadata, limit: int) -> Ev
     return Evidence(exceeded, max(n - exceeded, 0), n)
 
 
-_FIGURES = {
+_FORMS = {
     "samples": _from_samples,
     "histogram": _from_histogram,
     "summary": _from_reported,
