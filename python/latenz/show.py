@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -10,6 +11,7 @@ from rich.table import Table
 from latenz.durations import format_duration
 from latenz.statistics import Summary
 
+_PIPE_WIDTH = 160  # where no terminal says how wide it is, nothing need be cut
 _VERDICT_STYLE = {"meets": "green", "violates": "bold red", "not shown": "yellow"}
 _TIME_BASE = {
     "silicon": "silicon: a real clock on real hardware",
@@ -22,6 +24,8 @@ _TIME_BASE = {
 def print_summaries(summaries: Sequence[Summary], console: Console | None = None) -> None:
     """Print one table of statistics for each time base, the verdicts, and all notes."""
     console = console or Console()
+    if not console.is_terminal:
+        console.width = _PIPE_WIDTH
     ordered = sorted(summaries, key=lambda summary: summary.time_base)
     for time_base, group in groupby(ordered, key=lambda summary: summary.time_base):
         console.print(_statistics(_TIME_BASE[time_base], list(group)))
@@ -32,10 +36,17 @@ def print_summaries(summaries: Sequence[Summary], console: Console | None = None
             console.print(f"{escape(summary.name)}: {escape(note)}", style="dim")
 
 
+def _table(title: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="italic", box=box.SIMPLE_HEAD)
+    table.pad_edge = False
+    table.add_column("sample set", overflow="fold", min_width=12)
+    return table
+
+
 def _statistics(title: str, summaries: Sequence[Summary]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="italic")
-    table.add_column("sample set")
-    for heading in ("n", "avg", "median", "max", "jitter", "dev", "min", "p99", "p99.9"):
+    unit, size = _unit(summaries)
+    table = _table(f"{title}; times in {unit}")
+    for heading in ("n", "avg", "median", "max", "jitter", "dev", "min", "p99.9"):
         table.add_column(heading, justify="right", no_wrap=True)
     extras = [
         (heading, field)
@@ -45,31 +56,39 @@ def _statistics(title: str, summaries: Sequence[Summary]) -> Table:
     for heading, _ in extras:
         table.add_column(heading, justify="right", no_wrap=True)
     for summary in summaries:
-        cells = [
+        times = [
             summary.mean_ns,
             summary.median_ns,
             summary.max_ns,
             summary.jitter_ns,
             summary.stdev_ns,
             summary.min_ns,
-            summary.quantiles_ns["0.99"],
             summary.quantiles_ns["0.999"],
         ]
         counts = [getattr(summary, field) for _, field in extras]
         table.add_row(
             escape(summary.name),
             _count(summary.n),
-            *(_time(cell) for cell in cells),
+            *(
+                "-" if time is None else f"{time / size:,.{2 if size > 1 else 0}f}"
+                for time in times
+            ),
             *(_count(count) for count in counts),
         )
     return table
 
 
+def _unit(summaries: Sequence[Summary]) -> tuple[str, int]:
+    """Return microseconds as the field writes them, or nanoseconds where all is below one."""
+    largest = max((summary.max_ns or 0 for summary in summaries), default=0)
+    return ("µs", 1_000) if largest >= 1_000 else ("ns", 1)
+
+
 def _verdicts(summaries: Sequence[Summary]) -> Table:
-    table = Table(title="verdicts", title_justify="left", title_style="italic")
-    for heading in ("sample set", "deadline", "verdict"):
+    table = _table("verdicts; the exceedance probability of a limit lies below, with confidence")
+    for heading in ("deadline", "verdict"):
         table.add_column(heading)
-    for heading in ("limit", "observed max", "exceeding", "exceedance below"):
+    for heading in ("limit", "max", "exceeding", "below"):
         table.add_column(heading, justify="right", no_wrap=True)
     for summary in summaries:
         for verdict in summary.deadlines:
@@ -78,16 +97,12 @@ def _verdicts(summaries: Sequence[Summary]) -> Table:
                 escape(summary.name),
                 escape(verdict.name),
                 f"[{style}]{verdict.verdict}[/]",
-                _time(verdict.limit_ns),
-                _time(summary.max_ns),
-                f"{verdict.exceeding:,}",
-                f"{verdict.exceedance_upper:.2g} ({verdict.confidence:.4g})",
+                format_duration(verdict.limit_ns),
+                "-" if verdict.max_ns is None else format_duration(verdict.max_ns),
+                f"{verdict.exceeding:,} / {verdict.trials:,}",
+                f"{verdict.exceedance_upper:.1e} ({verdict.confidence:.4g})",
             )
     return table
-
-
-def _time(nanoseconds: float | None) -> str:
-    return "-" if nanoseconds is None else format_duration(nanoseconds)
 
 
 def _count(count: int | None) -> str:
