@@ -1,9 +1,11 @@
 """The command line: `latenz VERB ...`, one module of `latenz.commands` for each verb."""
 
+import os
 import sys
 from importlib import import_module
 
 import typer
+from typer.exceptions import TyperException
 
 from latenz.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, BadInput
 
@@ -16,16 +18,27 @@ VERBS = (
 
 def main() -> None:
     """Run one command; a mistake in the input is one line on standard error and exit code 2."""
+    arguments = sys.argv[1:] or ["--help"]
     try:
-        _application(sys.argv[1:])(prog_name="latenz")
+        code = _application(arguments)(arguments, prog_name="latenz", standalone_mode=False)
+        sys.stdout.flush()
     except BadInput as mistake:
-        print(f"latenz: {mistake}", file=sys.stderr)  # noqa: T201
-        sys.exit(EXIT_BAD_INPUT)
+        code = _refuse(str(mistake))
+    except TyperException as mistake:
+        context = getattr(mistake, "ctx", None)
+        program = context.command_path if context else "latenz"
+        code = _refuse(f"{mistake.format_message().rstrip('.')}; see {program} --help")
+    except BrokenPipeError:  # the reader of our output has gone, as in `latenz ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = EXIT_BAD_INPUT
     except KeyboardInterrupt:
-        sys.exit(EXIT_INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output has gone, as `latenz ... | head` does
-        sys.stderr.close()
-        sys.exit(EXIT_BAD_INPUT)
+        code = EXIT_INTERRUPTED
+    sys.exit(code or 0)
+
+
+def _refuse(line: str) -> int:
+    print(f"latenz: {' '.join(line.split())}", file=sys.stderr)  # noqa: T201
+    return EXIT_BAD_INPUT
 
 
 def _application(arguments: list[str]) -> typer.Typer:
@@ -33,7 +46,6 @@ def _application(arguments: list[str]) -> typer.Typer:
     application = typer.Typer(
         name="latenz",
         help="Tells how late a real-time system can be, and makes it less late.",
-        no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )

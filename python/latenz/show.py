@@ -85,10 +85,11 @@ def _unit(summaries: Sequence[Summary]) -> tuple[str, int]:
 
 
 def _verdicts(summaries: Sequence[Summary]) -> Table:
-    table = _table("verdicts; the exceedance probability of a limit lies below, with confidence")
-    for heading in ("deadline", "verdict"):
-        table.add_column(heading)
-    for heading in ("limit", "max", "exceeding", "below"):
+    confidence = next(v.confidence for summary in summaries for v in summary.deadlines)
+    table = _table(f"verdicts; P: upper bound on the exceedance probability, {confidence:.4g} sure")
+    table.add_column("deadline", overflow="fold", min_width=6)
+    table.add_column("verdict", min_width=9)
+    for heading in ("limit", "max", "exceeding", "P"):
         table.add_column(heading, justify="right", no_wrap=True)
     for summary in summaries:
         for verdict in summary.deadlines:
@@ -100,7 +101,7 @@ def _verdicts(summaries: Sequence[Summary]) -> Table:
                 format_duration(verdict.limit_ns),
                 "-" if verdict.max_ns is None else format_duration(verdict.max_ns),
                 f"{verdict.exceeding:,} / {verdict.trials:,}",
-                f"{verdict.exceedance_upper:.1e} ({verdict.confidence:.4g})",
+                f"{verdict.exceedance_upper:.1e}",
             )
     return table
 
