@@ -39,7 +39,7 @@ def places(tmp_path):
     ("arguments", "says"),
     [
         (["sho"], "sho"),
-        (["show"], "PATH"),
+        (["show"], "path"),
         (["show", "--frobnicate", "x"], "--frobnicate"),
         (["show", "{}/absent"], "absent"),
         (["show", "{}/empty"], "run.json"),
