@@ -35,6 +35,7 @@ lint: ## formatters, linters and type checkers; changes nothing
 	$(venv)/ruff format --check
 	$(venv)/ruff check
 	$(venv)/mypy
+	shellcheck latenz setup/ensure setup/lock .ci/run
 	$(venv)/clang-format --dry-run --Werror $(cpp)
 	cmake --preset host >/dev/null
 	$(venv)/clang-tidy --quiet -p build/host $(filter-out python/bindings/%,$(filter %.cpp,$(cpp)))
