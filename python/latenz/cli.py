@@ -12,6 +12,7 @@ from latenz.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, BadInput
 VERBS = (
     "show",
     "query",
+    "published",
 )
 """In the order of the help screen. `import` stands in the module `import_`."""
 
