@@ -10,7 +10,9 @@ from typer.exceptions import TyperException
 from latenz.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, BadInput
 
 VERBS = (
+    "run",
     "show",
+    "import",
     "query",
     "published",
 )

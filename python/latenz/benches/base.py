@@ -1,0 +1,71 @@
+"""What every bench does: say what it cannot, describe itself, measure."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from latenz.engines import Obstacle
+from latenz.model import Deadline
+from latenz.store.run import RunWriter
+
+if TYPE_CHECKING:
+    from latenz.experiment.condition import Condition
+
+
+@dataclass
+class Watch:
+    """How a measurement is watched from outside while it lasts.
+
+    Attributes:
+        stopped: Set to end the measurement early; what was measured so far is kept.
+        report: Called now and then with the phase, and with the largest latency so far (None if
+            it cannot be told).
+    """
+
+    stopped: bool = False
+    report: Callable[[str, int | None], None] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One measurement of a condition.
+
+    Attributes:
+        condition: What to measure.
+        label: Folder and name prefix of its sample sets, unlike all others of the run.
+        deadlines: What the sample sets will be judged by.
+        writer: The run that takes the samples.
+    """
+
+    condition: "Condition"
+    label: str
+    deadlines: tuple[Deadline, ...]
+    writer: RunWriter
+
+
+class Bench(ABC):
+    """A place to measure."""
+
+    name: ClassVar[str]
+    stacks: ClassVar[tuple[str, ...]]
+    """System software that can be measured there."""
+
+    @abstractmethod
+    def obstacle(self, condition: "Condition") -> Obstacle | None:
+        """Return why a condition cannot be measured here and now, or None if it can."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Return what must be known about the bench to understand what it measures."""
+
+    @abstractmethod
+    def planned_ns(self, condition: "Condition") -> int:
+        """Return how long measuring a condition takes, all in all."""
+
+    @abstractmethod
+    def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
+        """Measure, store the sample sets, and return an account of what happened.
+
+        The account has at least `state`: "measured", "interrupted" or "failed" (with `reason`).
+        """

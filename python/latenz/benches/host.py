@@ -1,0 +1,170 @@
+"""The bench `host`: the Linux that Latenz runs on."""
+
+import platform
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from latenz import environment
+from latenz.benches.base import Assignment, Bench, Watch
+from latenz.engines import ENGINES, Engine, Obstacle, Task
+from latenz.errors import BadInput
+from latenz.model import Metadata, TimeBase
+from latenz.stress import STRESSORS, Stressor
+
+if TYPE_CHECKING:
+    from latenz.experiment.condition import Condition
+
+_POLL_S = 0.1
+_REPORT_EVERY = 10  # polls; seldom, since reporting costs time on the measured machine
+
+
+class Host(Bench):
+    """Measures on this machine, while real loads run beside the engine."""
+
+    name = "host"
+    stacks = ("linux",)
+
+    def obstacle(self, condition: "Condition") -> Obstacle | None:
+        """Return why a condition cannot be measured here and now, or None if it can."""
+        return _engine(condition).obstacle(condition.engine) or _stressor(condition).obstacle(
+            condition.load
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return kernel, processor, clocks, memory and software of this machine."""
+        return environment.describe()
+
+    def planned_ns(self, condition: "Condition") -> int:
+        """Return settling, warm-up, measuring and start-up together."""
+        engine = _engine(condition)
+        extra = engine.start_up_ns + engine.warm_up_ns(condition.engine)
+        return condition.load.settle + condition.duration_ns + extra
+
+    def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
+        """Measure under load, store the sample sets, and return an account."""
+        condition = assignment.condition
+        folder = assignment.writer.folder / assignment.label
+        folder.mkdir(parents=True, exist_ok=True)
+        metadata = Metadata(
+            name=assignment.label,
+            time_base=TimeBase.SILICON,
+            bench=self.name,
+            stack=condition.stack,
+            stressor=condition.stressor,
+            condition=condition.name,
+            machine=environment.machine(),
+            kernel=platform.release(),
+            deadlines=assignment.deadlines,
+        )
+        task = Task(assignment.writer, folder, metadata, condition.duration_ns)
+        engine = _engine(condition)(condition.engine, task)
+        planned_ns = self.planned_ns(condition)
+        stressor = _stressor(condition)(condition.load, folder, planned_ns)
+        return _Measurement(engine, stressor, condition, watch).account()
+
+
+def _engine(condition: "Condition") -> type[Engine[Any]]:
+    return ENGINES[condition.engine.engine]
+
+
+def _stressor(condition: "Condition") -> type[Stressor[Any]]:
+    return STRESSORS[condition.load.kind]
+
+
+class _Measurement:
+    """One engine under one load, from settling to collecting."""
+
+    def __init__(
+        self, engine: Engine[Any], stressor: Stressor[Any], condition: "Condition", watch: Watch
+    ) -> None:
+        self.engine = engine
+        self.stressor = stressor
+        self.condition = condition
+        self.watch = watch
+        self.load_died_ns: int | None = None
+        self._started_ns = 0
+
+    def account(self) -> dict[str, Any]:
+        """Measure and tell what happened."""
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        before = environment.moment()
+        try:
+            self._measure()
+        finally:
+            engine_status = self.engine.stop()
+            after = environment.moment()
+            load_status = self.stressor.stop()
+        return {
+            **self._outcome(),
+            "started": started,
+            "duration_ns": self.condition.duration_ns,
+            "engine": {
+                "name": self.engine.name,
+                "settings": self.condition.engine.model_dump(),
+                "command": self.engine.command,
+                "exit_status": engine_status,
+            },
+            "load": {
+                "name": self.stressor.name,
+                "settings": self.condition.load.model_dump(),
+                "command": self.stressor.command,
+                "exit_status": load_status,
+                "died_after_ns": self.load_died_ns,
+                **self.stressor.account(),
+            },
+            "before": _without_tables(before),
+            "after": _without_tables(after),
+            **{table: environment.difference(before[table], after[table]) for table in _TABLES},
+        }
+
+    def _measure(self) -> None:
+        self.stressor.start()
+        self._wait("settling", self.condition.load.settle, lambda: self.load_died_ns is None)
+        if self.load_died_ns is not None or self.watch.stopped:
+            return
+        self.engine.start()
+        planned_ns = self.engine.warm_up_ns(self.condition.engine) + self.condition.duration_ns
+        self._wait("measuring", planned_ns + self.engine.start_up_ns, lambda: self.engine.alive)
+
+    def _wait(self, phase: str, limit_ns: int, going_on: Callable[[], bool]) -> None:
+        """Wait until something is over, watching the load, the clock and the user."""
+        began = time.monotonic_ns()
+        self._started_ns = self._started_ns or began
+        polls = 0
+        while going_on() and not self.watch.stopped and time.monotonic_ns() - began < limit_ns:
+            if self.load_died_ns is None and not self.stressor.alive:
+                self.load_died_ns = time.monotonic_ns() - self._started_ns
+            if self.watch.report and polls % _REPORT_EVERY == 0:
+                self.watch.report(phase, self.engine.maximum_ns())
+            polls += 1
+            time.sleep(_POLL_S)
+
+    def _outcome(self) -> dict[str, Any]:
+        """Collect the samples; what cannot be collected is told, and the run goes on."""
+        notes = []
+        if self.load_died_ns is not None:
+            notes.append(
+                f"the load {self.stressor.name} ended {self.load_died_ns / 1e9:.1f} s after its"
+                f" start, before measuring was over: {self.stressor.last_words()}"
+            )
+        if not self.engine.command:
+            if self.watch.stopped:
+                return {"state": "interrupted", "reason": "stopped before measuring began"}
+            return {"state": "failed", "reason": notes[0]}
+        self.engine.notes = tuple(notes)
+        state = "interrupted" if self.watch.stopped else "measured"
+        try:
+            stored = [each.metadata.name for each in self.engine.collect()]
+        except BadInput as mistake:
+            failed = state if self.watch.stopped else "failed"
+            return {"state": failed, "reason": str(mistake), "notes": notes}
+        return {"state": state, "sample_sets": stored, "notes": notes}
+
+
+_TABLES = ("interrupts", "softirqs")
+
+
+def _without_tables(moment: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in moment.items() if key not in _TABLES}

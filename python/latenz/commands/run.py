@@ -1,0 +1,142 @@
+"""`latenz run`: carry out an experiment."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from latenz.experiment.condition import Condition
+    from latenz.statistics import Summary
+
+
+def command(
+    experiment: Annotated[Path, typer.Argument(help="An experiment file (TOML).")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="New run folder [default: results/<experiment>-<time>]."
+        ),
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Measure only conditions that match, such as 'idle*'.")
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Print the conditions' names.")] = False,
+    bench: Annotated[
+        str | None, typer.Option(help="Run every condition on this bench instead.")
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option(help="Measure each condition this long instead, such as 24h.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Measure every condition of an experiment and judge it by its deadlines.
+
+    Ends with 0 if all deadlines are met, 1 if one is violated, 3 if one could not be shown, and
+    130 if interrupted; what was measured so far is kept.
+
+    Example: latenz run experiments/quick.toml --only 'idle*' -o results/mine
+    """
+    from latenz.experiment.runner import run_experiment, select
+    from latenz.experiment.schema import Experiment
+
+    read = Experiment.read(experiment, bench)
+    chosen = _shortened(select(read, only), duration)
+    if list_:
+        _print_names([each.name for each in chosen], json)
+        return 0
+    folder = output or _default_folder(read.file.name)
+    with _observer(shown=not json) as observer:
+        writer = run_experiment(read, folder, chosen, observer, required=only == chosen[0].name)
+    summaries = _summaries(folder, read.file.confidence)
+    accounts = writer.info.conditions
+    if json:
+        _print_json(folder, writer.info.status, writer.info.seed, accounts, summaries)
+    else:
+        _print_tables(folder, accounts, summaries)
+    return _exit_code(writer.info.status, accounts, summaries)
+
+
+def _shortened(conditions: "Sequence[Condition]", duration: str | None) -> "list[Condition]":
+    from latenz.durations import parse_duration
+    from latenz.errors import BadInput
+
+    if duration is None:
+        return list(conditions)
+    duration_ns = parse_duration(duration, "--duration")
+    if duration_ns <= 0:
+        raise BadInput(f"{duration!r} is not positive", "--duration", 'write for example "10 s"')
+    return [replace(each, duration_ns=duration_ns) for each in conditions]
+
+
+def _default_folder(experiment: str) -> Path:
+    from datetime import datetime
+
+    now = datetime.now().astimezone()
+    return Path("results") / f"{experiment}-{now:%Y%m%d-%H%M%S}"
+
+
+def _summaries(folder: Path, confidence: float) -> "list[Summary]":
+    from latenz.statistics import summarize
+    from latenz.store.run import Run
+
+    return [summarize(each, confidence=confidence) for each in Run.open(folder).sample_sets]
+
+
+def _print_names(names: list[str], json: bool) -> None:
+    import json as json_module
+
+    typer.echo(json_module.dumps({"conditions": names}) if json else "\n".join(names))
+
+
+def _print_json(
+    folder: Path,
+    status: str,
+    seed: int | None,
+    accounts: list[dict[str, Any]],
+    summaries: "list[Summary]",
+) -> None:
+    import json as json_module
+
+    document = {
+        "run": str(folder),
+        "status": status,
+        "seed": seed,
+        "conditions": [
+            {key: each.get(key) for key in ("condition", "repetition", "state", "reason", "notes")}
+            for each in accounts
+        ],
+        "sample_sets": [summary.to_json() for summary in summaries],
+    }
+    typer.echo(json_module.dumps(document))
+
+
+def _print_tables(folder: Path, accounts: list[dict[str, Any]], summaries: "list[Summary]") -> None:
+    from latenz.show import print_summaries
+
+    print_summaries(summaries)
+    for account in accounts:
+        if account["state"] != "measured":
+            reason = account.get("reason", "; ".join(account.get("notes", [])))
+            typer.echo(f"{account['condition']}: {account['state']}{': ' * bool(reason)}{reason}")
+    typer.echo(f"run folder: {folder}")
+
+
+def _exit_code(status: str, accounts: list[dict[str, Any]], summaries: "list[Summary]") -> int:
+    from latenz.errors import EXIT_GATE_VIOLATED, EXIT_INTERRUPTED, EXIT_NOT_SHOWN
+
+    verdicts = {verdict.verdict for summary in summaries for verdict in summary.deadlines}
+    if status == "interrupted":
+        return EXIT_INTERRUPTED
+    if "violates" in verdicts:
+        return EXIT_GATE_VIOLATED
+    unmeasured = any(account["state"] != "measured" for account in accounts)
+    return EXIT_NOT_SHOWN if "not shown" in verdicts or unmeasured else 0
+
+
+def _observer(shown: bool) -> Any:
+    from latenz.experiment.progress import Progress
+
+    return Progress(shown)

@@ -1,0 +1,24 @@
+"""Programs that measure, each driven through the same life cycle."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from latenz.engines.base import Engine, EngineSettings, Obstacle, Task
+from latenz.engines.cyclictest import Cyclictest, CyclictestSettings
+from latenz.engines.oslat import Oslat, OslatSettings
+from latenz.engines.timerlat import Timerlat, TimerlatSettings
+from latenz.engines.xenomai import XenomaiLatency, XenomaiLatencySettings
+
+AnyEngineSettings = Annotated[
+    CyclictestSettings | OslatSettings | TimerlatSettings | XenomaiLatencySettings,
+    Field(discriminator="engine"),
+]
+"""Settings of any engine, told apart by `engine`."""
+
+ENGINES: dict[str, type[Engine[Any]]] = {
+    engine.name: engine for engine in (Cyclictest, Oslat, Timerlat, XenomaiLatency)
+}
+"""Every engine by its name."""
+
+__all__ = ["ENGINES", "AnyEngineSettings", "Engine", "EngineSettings", "Obstacle", "Task"]

@@ -1,0 +1,182 @@
+"""What every measuring engine does: check, prepare, run, alive?, stop, collect."""
+
+import os
+import re
+import shutil
+import subprocess
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
+
+from latenz.activity import Activity
+from latenz.model import Metadata, SampleSet
+from latenz.settings import CpuList, Settings, format_cpu_list
+from latenz.store.run import RunWriter
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why something cannot be done on this machine.
+
+    Attributes:
+        reason: What is missing, as a clause.
+        fix: The command that changes it; empty if none can.
+    """
+
+    reason: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.reason} (fix: {self.fix})" if self.fix else self.reason
+
+
+class EngineSettings(Settings):
+    """Settings that all engines share."""
+
+    engine: str
+    cpus: CpuList | None = None
+    """CPUs to measure on; None: all that this process may run on."""
+
+    def measured_cpus(self) -> tuple[int, ...]:
+        """Return the CPUs to measure on."""
+        return self.cpus or tuple(sorted(os.sched_getaffinity(0)))
+
+
+SettingsT = TypeVar("SettingsT", bound=EngineSettings)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One measurement that an engine is asked for.
+
+    Attributes:
+        writer: The run that takes the samples.
+        folder: Folder inside the run for the engine's own files.
+        metadata: What is known before measuring; its name is the condition's.
+        duration_ns: How long to measure.
+    """
+
+    writer: RunWriter
+    folder: Path
+    metadata: Metadata
+    duration_ns: int
+
+
+class Engine(Activity, Generic[SettingsT]):
+    """A program that measures.
+
+    The life cycle is: `obstacle` (class), construct, `start`, `alive` until it ends or `stop`,
+    `collect`. An engine that is stopped early keeps what it has measured.
+
+    Args:
+        settings: How to measure.
+        task: What to measure and where the samples go.
+
+    Attributes:
+        notes: What the sample sets must say besides what the engine knows.
+    """
+
+    name: ClassVar[str]
+    settings_type: ClassVar[type[EngineSettings]]
+    log_file = "engine.log"
+    start_up_ns: ClassVar[int] = 2_000_000_000
+    """The longest an undisturbed engine takes to start and to end, besides measuring."""
+
+    def __init__(self, settings: SettingsT, task: Task) -> None:
+        super().__init__(task.folder)
+        self.settings = settings
+        self.task = task
+        self.notes: tuple[str, ...] = ()
+
+    @classmethod
+    @abstractmethod
+    def obstacle(cls, settings: SettingsT) -> Obstacle | None:
+        """Return why this engine cannot measure here, or None if it can."""
+
+    @abstractmethod
+    def collect(self) -> list[SampleSet]:
+        """Store what was measured; called once, after the end.
+
+        Raises:
+            BadInput: The program left nothing that can be read.
+        """
+
+    @classmethod
+    def warm_up_ns(cls, settings: SettingsT) -> int:  # noqa: ARG003 - most have none
+        """Return how long the engine runs before it starts to measure."""
+        return 0
+
+    def maximum_ns(self) -> int | None:
+        """Return the largest latency so far, None if that cannot be told while measuring."""
+        return None
+
+    def _store(
+        self, sample_set: SampleSet, cpu: int | None, *notes: str, **changes: object
+    ) -> SampleSet:
+        """Store an imported set under the name of the condition and the CPU."""
+        known = {k: v for k, v in self.task.metadata.model_dump().items() if k in _FROM_TASK}
+        suffix = "all" if cpu is None else f"cpu{cpu}"
+        name = f"{self.task.metadata.name}/{suffix}"
+        known["notes"] = (*sample_set.metadata.notes, *notes, *self.notes)
+        stored = sample_set.with_metadata(**{**known, "name": name, "cpu": cpu, **changes})
+        self.task.writer.add(stored)
+        return stored
+
+
+_FROM_TASK = ("bench", "stack", "stressor", "condition", "machine", "kernel", "deadlines")
+
+
+def program_version(*command: str) -> str | None:
+    """Return the first thing like a version that a program prints, None without the program."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=5, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r"\d+\.\d[\w.]*", done.stdout + done.stderr)
+    return match.group() if match else None
+
+
+def missing_program(program: str, fix: str) -> Obstacle | None:
+    """Return an obstacle if a program is not on the PATH."""
+    return None if shutil.which(program) else Obstacle(f"{program} is not installed", fix)
+
+
+def forbidden_cpus(cpus: tuple[int, ...]) -> Obstacle | None:
+    """Return an obstacle if this process may not run on all of the CPUs."""
+    allowed = os.sched_getaffinity(0)
+    if set(cpus) <= allowed:
+        return None
+    outside = format_cpu_list(tuple(set(cpus) - allowed))
+    may = format_cpu_list(tuple(allowed))
+    return Obstacle(f"this process may not run on CPU {outside}, only on {may}")
+
+
+def forbidden_priority(policy: int, priority: int) -> Obstacle | None:
+    """Return an obstacle if this process may not take a real-time priority.
+
+    It is tried in a child process, because many things can forbid it: capabilities, resource
+    limits, cgroups without real-time bandwidth, container filters.
+    """
+    child = os.fork()
+    if child == 0:
+        try:
+            os.sched_setscheduler(0, policy, os.sched_param(priority))
+            os._exit(0)
+        except OSError as error:
+            os._exit(error.errno or 1)
+    _, status = os.waitpid(child, 0)
+    if status == 0:
+        return None
+    refusal = os.strerror(os.waitstatus_to_exitcode(status))
+    return Obstacle(
+        f"real-time priority {priority} is refused ({refusal})",
+        "run as root, or raise rtprio in /etc/security/limits.d and log in again",
+    )
+
+
+def seconds(duration_ns: int) -> int:
+    """Return a duration in whole seconds, rounded up, as the other tools take it."""
+    return -(-duration_ns // 1_000_000_000)

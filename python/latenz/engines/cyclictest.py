@@ -1,0 +1,136 @@
+"""The engine `cyclictest` of the rt-tests, as it is installed."""
+
+import os
+from collections.abc import Iterator
+from typing import Literal
+
+from latenz.engines.base import (
+    Engine,
+    EngineSettings,
+    Obstacle,
+    forbidden_cpus,
+    forbidden_priority,
+    missing_program,
+    seconds,
+)
+from latenz.model import SampleSet
+from latenz.settings import Priority, WholeMicroseconds, format_cpu_list
+
+INSTALL = "apt-get install rt-tests"
+_CELLS = 1_000_000  # the most that cyclictest takes
+
+
+class CyclictestSettings(EngineSettings):
+    """How cyclictest measures."""
+
+    engine: Literal["cyclictest"]
+    period: WholeMicroseconds = 1_000_000
+    """Distance of the activations."""
+    priority: Priority = 80
+    record: Literal["samples", "histogram"] = "samples"
+    """`samples`: every latency in nanoseconds, 28 bytes of text each; `histogram`: bounded."""
+    cell: Literal["1 us", "1 ns"] = "1 us"
+    """Width of a histogram cell; there are a million, so the range is 1 s or 1 ms."""
+
+
+class Cyclictest(Engine[CyclictestSettings]):
+    """Runs cyclictest with one thread for each CPU.
+
+    All threads get the same period: cyclictest's own `-S` without a histogram would add 0.5 ms
+    for every further CPU. Every latency is kept by `-v` in nanoseconds, which loses only what
+    cyclictest does not print in its last 10 ms; the JSON summary beside it tells how many they
+    are and the true maximum. The histogram keeps all of them, in cells.
+
+    What cyclictest cannot tell: after a late wake-up it silently skips the periods it missed, so
+    `missed_periods` stays unknown.
+    """
+
+    name = "cyclictest"
+    settings_type = CyclictestSettings
+    output_file = "cyclictest.txt"
+
+    @classmethod
+    def obstacle(cls, settings: CyclictestSettings) -> Obstacle | None:
+        """Return why cyclictest cannot measure here, or None if it can."""
+        return (
+            missing_program("cyclictest", INSTALL)
+            or forbidden_cpus(settings.measured_cpus())
+            or forbidden_priority(os.SCHED_FIFO, settings.priority)
+        )
+
+    def arguments(self) -> list[str]:
+        """Return the program with its arguments."""
+        cpus = self.settings.measured_cpus()
+        common = [
+            "cyclictest",
+            f"--threads={len(cpus)}",
+            f"--affinity={format_cpu_list(cpus)}",
+            f"--priority={self.settings.priority}",
+            "--mlockall",
+            f"--interval={self.settings.period // 1000}",
+            "--distance=0",
+            f"--duration={seconds(self.task.duration_ns)}",
+            f"--json={self.folder / 'cyclictest.json'}",
+        ]
+        if self.settings.record == "samples":
+            return [*common, "--nsecs", "--verbose"]
+        in_nanoseconds = ["--nsecs"] if self.settings.cell == "1 ns" else []
+        return [
+            *common,
+            *in_nanoseconds,
+            "--quiet",
+            f"--histogram={_CELLS}",
+            "--histfile=/dev/null",
+        ]
+
+    def collect(self) -> list[SampleSet]:
+        """Store one sample set for each CPU."""
+        from latenz import importers
+
+        summary = self.result_file("cyclictest.json")
+        period_ns = self.settings.period
+        summarized = {found.metadata.cpu: found for found in importers.read(summary)}
+        if self.settings.record == "histogram":
+            return [self._store(each, cpu, period_ns=period_ns) for cpu, each in summarized.items()]
+        cpus = self.settings.measured_cpus()
+        stored = []
+        for listed in importers.read(self.folder / self.output_file, unit_ns=1):
+            cpu = cpus[int(listed.metadata.name.removeprefix("thread"))]
+            whole = summarized.get(cpu)
+            sample_set = _completed(listed, whole) if whole else listed
+            stored.append(self._store(sample_set, cpu, period_ns=period_ns))
+        return stored
+
+
+def _completed(listed: SampleSet, summary: SampleSet) -> SampleSet:
+    """Add to the printed samples what only cyclictest's own summary of the thread tells.
+
+    The samples of the last 10 ms are not printed. If the maximum is among them, it is added as
+    the last sample, for its value is known and a verdict without it would be wrong.
+    """
+    import pyarrow as pa
+
+    whole = summary.metadata.reported
+    if whole is None or whole.n is None or whole.max_ns is None:
+        return listed
+    n, largest = 0, 0
+    for batch in listed.batches("latency_ns"):
+        values = batch.column(0).to_numpy()
+        n, largest = n + len(values), max(largest, int(values.max(initial=0)))
+    notes = listed.metadata.notes
+    if n < whole.n:
+        notes = (*notes, f"cyclictest printed {n} of its {whole.n} samples")
+
+    def batches(wanted: list[str]) -> "Iterator[pa.RecordBatch]":
+        yield from listed.batches(*wanted)
+        if "latency_ns" in wanted:
+            yield pa.RecordBatch.from_pydict({"latency_ns": pa.array([whole.max_ns], pa.int64())})
+
+    described = listed.with_metadata(
+        tool=summary.metadata.tool, tool_version=summary.metadata.tool_version, notes=notes
+    )
+    if whole.max_ns <= largest:
+        return described
+    notes = (*notes, "its maximum, not among the printed ones, was added as the last sample")
+    metadata = described.metadata.model_copy(update={"notes": notes})
+    return SampleSet(metadata, "samples", batches, ("latency_ns",))

@@ -1,0 +1,1 @@
+"""Experiments: files that say what to measure, and what carries them out."""

@@ -1,0 +1,85 @@
+"""A progress bar on standard error for a run that lasts."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Bar
+
+from latenz.durations import format_duration
+
+
+class Progress:
+    """Shows condition, elapsed and remaining time, and the largest latency so far.
+
+    Args:
+        shown: False shows nothing, as when standard error is no terminal.
+    """
+
+    def __init__(self, shown: bool) -> None:
+        self._bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[maximum]}"),
+            console=Console(stderr=True),
+            refresh_per_second=2,  # more would disturb what is measured
+            disable=not (shown and sys.stderr.isatty()),
+            transient=True,
+        )
+        self._task = self._bar.add_task("", maximum="", total=None)
+        self._label = ""
+        self._done_s = 0.0
+        self._planned_s = 0.0
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """Start to show."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Clear the bar."""
+        self._bar.stop()
+
+    def planned(self, total_ns: int) -> None:
+        """Take how long the run is going to take."""
+        self._bar.update(self._task, total=total_ns / 1e9)
+
+    def measuring(self, label: str, planned_ns: int) -> None:
+        """Show the condition that is measured next."""
+        self._label, self._planned_s, self._began = label, planned_ns / 1e9, time.monotonic()
+        self.update("starting", None)
+
+    def update(self, phase: str, maximum_ns: int | None) -> None:
+        """Show how far the measurement has come."""
+        spent_s = min(time.monotonic() - self._began, self._planned_s)
+        maximum = "" if maximum_ns is None else f"max {format_duration(maximum_ns)}"
+        self._bar.update(
+            self._task,
+            description=f"{self._label}: {phase}",
+            completed=self._done_s + spent_s,
+            maximum=maximum,
+        )
+
+    def measured(self, account: dict[str, Any]) -> None:
+        """Count a measurement as done."""
+        if account["repetition"] is not None:
+            self._done_s += self._planned_s

@@ -1,0 +1,159 @@
+"""Carries out an experiment and leaves a run folder."""
+
+import secrets
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+from latenz.benches import BENCHES
+from latenz.benches.base import Assignment, Bench, Watch
+from latenz.errors import BadInput
+from latenz.experiment.condition import Condition
+from latenz.experiment.ordering import interleave
+from latenz.experiment.schema import Experiment
+from latenz.experiment.toml_file import closest
+from latenz.store.run import RunWriter, Status
+
+
+class Observer(Protocol):
+    """Whoever wants to know how far a run has come."""
+
+    def planned(self, total_ns: int) -> None:
+        """Called once: how long the run is going to take."""
+
+    def measuring(self, label: str, planned_ns: int) -> None:
+        """Called before each measurement, with how long it is going to take."""
+
+    def update(self, phase: str, maximum_ns: int | None) -> None:
+        """Called now and then, with the largest latency so far, None if it cannot be told."""
+
+    def measured(self, account: dict[str, Any]) -> None:
+        """Called after each measurement, with its account."""
+
+
+def select(experiment: Experiment, pattern: str | None) -> list[Condition]:
+    """Return the conditions whose names match a pattern such as "idle-*"; all without one.
+
+    Raises:
+        BadInput: None matches.
+    """
+    names = [condition.name for condition in experiment.conditions]
+    if pattern is None:
+        return experiment.conditions
+    chosen = [each for each in experiment.conditions if fnmatchcase(each.name, pattern)]
+    if not chosen:
+        raise BadInput(f"no condition is named {pattern!r}", "--only", closest(pattern, names))
+    return chosen
+
+
+def run_experiment(
+    experiment: Experiment,
+    folder: Path,
+    conditions: Sequence[Condition],
+    observer: Observer,
+    required: bool = False,
+) -> RunWriter:
+    """Measure conditions in random order; SIGINT and SIGTERM end the run early and in order.
+
+    A condition that this machine cannot measure is listed in the run with the reason, and the
+    others go on.
+
+    Args:
+        experiment: What to measure and judge by.
+        folder: The run folder to write; must be new.
+        conditions: Those of the experiment to measure.
+        observer: Is told how far the run has come.
+        required: The conditions were asked for by name: one that cannot be measured is an error.
+
+    Returns:
+        The closed run; its `info.status` is "complete" or "interrupted".
+
+    Raises:
+        BadInput: The folder cannot be written, or no condition can be measured here.
+    """
+    benches = {name: BENCHES[name]() for name in {each.bench for each in conditions}}
+    obstacles = {each.name: benches[each.bench].obstacle(each) for each in conditions}
+    able = [each for each in conditions if obstacles[each.name] is None]
+    unable = [each for each in conditions if obstacles[each.name] is not None]
+    if unable and (required or not able):
+        first = unable[0]
+        raise BadInput(f"cannot be measured here: {obstacles[first.name]}", first.name)
+    file = experiment.file
+    seed = secrets.randbits(32) if file.seed is None else file.seed
+    plan = interleave(able, file.repetitions, seed)
+    writer = RunWriter(
+        folder,
+        command=sys.argv,
+        experiment={"file": experiment.path.name, **file.model_dump(mode="json")},
+        seed=seed,
+        environment={name: bench.describe() for name, bench in benches.items()},
+        published=list(file.published),
+    )
+    for each in unable:
+        account = {"state": "not measured", "reason": str(obstacles[each.name])}
+        _record(writer, observer, each, None, account)
+    observer.planned(sum(benches[each.bench].planned_ns(each) for each, _ in plan))
+    watch = Watch(report=observer.update)
+    status: Status = "failed"
+    try:
+        with _stopped_by_signals(watch):
+            _measure_all(experiment, plan, benches, writer, observer, watch)
+        status = "interrupted" if watch.stopped else "complete"
+    finally:
+        writer.close(status)
+    return writer
+
+
+def _measure_all(
+    experiment: Experiment,
+    plan: list[tuple[Condition, int]],
+    benches: dict[str, Bench],
+    writer: RunWriter,
+    observer: Observer,
+    watch: Watch,
+) -> None:
+    for condition, repetition in plan:
+        if watch.stopped:
+            break
+        repeated = experiment.file.repetitions > 1
+        label = f"{condition.name}-r{repetition}" if repeated else condition.name
+        bench = benches[condition.bench]
+        observer.measuring(label, bench.planned_ns(condition))
+        assignment = Assignment(condition, label, experiment.deadlines, writer)
+        account = bench.measure(assignment, watch)
+        _record(writer, observer, condition, repetition, account)
+
+
+def _record(
+    writer: RunWriter,
+    observer: Observer,
+    condition: Condition,
+    repetition: int | None,
+    account: dict[str, Any],
+) -> None:
+    known = {"condition": condition.name, "repetition": repetition, **account}
+    writer.info.conditions.append(known)
+    doubts = [*account.get("notes", ()), *([account["reason"]] if "reason" in account else [])]
+    writer.info.notes += [f"{condition.name}: {account['state']}: {doubt}" for doubt in doubts]
+    writer.save()
+    observer.measured(known)
+
+
+@contextmanager
+def _stopped_by_signals(watch: Watch) -> Iterator[None]:
+    """Let SIGINT and SIGTERM end the measurement instead of the program."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        watch.stopped = True
+
+    previous = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in previous.items():
+            signal.signal(each, handler)

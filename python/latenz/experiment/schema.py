@@ -1,0 +1,237 @@
+"""Experiment files: what may stand in them, and the conditions they ask for."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, model_validator
+
+from latenz.benches import BENCHES
+from latenz.engines import ENGINES, AnyEngineSettings, Engine
+from latenz.errors import BadInput
+from latenz.experiment.condition import Condition
+from latenz.experiment.toml_file import closest, read_toml
+from latenz.model import Deadline
+from latenz.settings import Duration, Settings
+from latenz.stress import STRESSORS, AnyStressorSettings, Stressor
+
+AXES = ("bench", "stack", "stressor", "probe")
+_CONDITION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+def _condition_name(name: str) -> str:
+    if not _CONDITION_NAME.fullmatch(name):
+        raise ValueError(
+            f"{name!r} cannot name a condition; use letters, digits and . _ + - (at most 100)"
+        )
+    return name
+
+
+Name = Annotated[str, AfterValidator(_condition_name)]
+Names = Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class DeadlineSettings(Settings):
+    """A limit that every latency must stay within."""
+
+    name: Annotated[str, Field(min_length=1, max_length=80)]
+    limit: Duration
+    exceedance: float = Field(default=1e-3, gt=0, lt=1)
+    """The largest probability of exceeding the limit that counts as meeting it."""
+    source: str | None = None
+    """Where the limit comes from."""
+
+
+class MatrixSettings(Settings):
+    """Every combination of these is a condition."""
+
+    bench: Names = ("host",)
+    stack: Names = ("linux",)
+    stressor: Names = ("none",)
+    """Names of `[stressor.NAME]` tables, or kinds of load with their defaults."""
+    probe: Names
+    """Names of `[probe.NAME]` tables, or engines with their defaults."""
+    name: str | None = None
+    """Names of the conditions, such as "{stressor}-{probe}"; None: what varies, joined by -."""
+
+
+class ConditionSettings(Settings):
+    """One condition besides those of the matrix."""
+
+    name: Name
+    bench: str = "host"
+    stack: str = "linux"
+    stressor: str = "none"
+    probe: str
+    duration: Duration | None = None
+
+
+class ExperimentFile(Settings):
+    """An experiment file."""
+
+    name: Name
+    description: str = ""
+    duration: Duration
+    """How long each condition is measured, each time."""
+    repetitions: int = Field(default=1, ge=1, le=10_000)
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
+    """Seed of the random order; None: drawn anew each time. It is recorded either way."""
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    published: tuple[str, ...] = ()
+    """Published tables to show beside the measured values, such as "alonso2021.table1"."""
+    probe: dict[Name, AnyEngineSettings] = Field(default_factory=dict)
+    stressor: dict[Name, AnyStressorSettings] = Field(default_factory=dict)
+    deadline: tuple[DeadlineSettings, ...] = ()
+    matrix: MatrixSettings | None = None
+    condition: tuple[ConditionSettings, ...] = ()
+
+    @model_validator(mode="after")
+    def _has_conditions(self) -> "ExperimentFile":
+        if self.matrix is None and not self.condition:
+            raise ValueError("no conditions; add a [matrix] table or [[condition]] tables")
+        return self
+
+
+class Experiment:
+    """An experiment, read from a file and checked.
+
+    Attributes:
+        path: The file.
+        file: Its content.
+        conditions: In the order of the file: the matrix first.
+        deadlines: What to judge by.
+    """
+
+    def __init__(self, path: Path, file: ExperimentFile, conditions: list[Condition]) -> None:
+        self.path = path
+        self.file = file
+        self.conditions = conditions
+        self.deadlines = tuple(
+            Deadline(name=each.name, limit_ns=each.limit, exceedance=each.exceedance)
+            for each in file.deadline
+        )
+
+    @classmethod
+    def read(cls, path: Path, bench: str | None = None) -> "Experiment":
+        """Read an experiment file.
+
+        Args:
+            path: A TOML file.
+            bench: Runs every condition on this bench instead of the file's.
+
+        Raises:
+            BadInput: The file cannot be read or has a mistake; the place is file and line.
+        """
+        if bench is not None and bench not in BENCHES:
+            known = ", ".join(BENCHES)
+            raise BadInput(f"{bench!r} is no bench", "--bench", f"there is: {known}")
+        text = read_toml(path, ExperimentFile)
+        file = text.content
+        _check_published(file.published, text.where(("published",)))
+        conditions: list[Condition] = []
+
+        def add(wanted: ConditionSettings, *place: str | int) -> None:
+            condition = _resolve(file, wanted, bench, lambda key: text.where((*place, key)))
+            if any(other.name == condition.name for other in conditions):
+                raise BadInput(
+                    f"a second condition is named {condition.name!r}",
+                    text.where((*place, "name")),
+                    "give each its own name",
+                )
+            conditions.append(condition)
+
+        for each in _matrix(file, text.where(("matrix", "name"))):
+            add(each, "matrix")
+        for index, each in enumerate(file.condition):
+            add(each, "condition", index)
+        for index, deadline in enumerate(file.deadline):
+            if deadline.name in {other.name for other in file.deadline[:index]}:
+                raise BadInput(
+                    f"a second deadline is named {deadline.name!r}",
+                    text.where(("deadline", index, "name")),
+                    "give each its own name",
+                )
+        return cls(path, file, conditions)
+
+
+def _matrix(file: ExperimentFile, where: str) -> list[ConditionSettings]:
+    """Combine the axes of the matrix."""
+    matrix = file.matrix
+    if matrix is None:
+        return []
+    combinations = [
+        dict(zip(AXES, values, strict=True))
+        for values in product(*(getattr(matrix, axis) for axis in AXES))
+    ]
+    varied = [axis for axis in AXES if len(getattr(matrix, axis)) > 1] or ["stressor"]
+    found = []
+    for combination in combinations:
+        # No load is called idle in a name, as the publications call it.
+        words = {**combination, "stressor": combination["stressor"].replace("none", "idle")}
+        try:
+            name = (matrix.name or "-".join(f"{{{axis}}}" for axis in varied)).format(**words)
+            found.append(ConditionSettings(name=name, **combination))
+        except (KeyError, ValueError, IndexError, AttributeError):
+            raise BadInput(
+                f"{matrix.name!r} does not make a name of every condition",
+                where,
+                "write for example {stressor}-{probe}, with letters, digits and . _ + -",
+            ) from None
+    return found
+
+
+def _resolve(
+    file: ExperimentFile,
+    wanted: ConditionSettings,
+    bench: str | None,
+    where: Callable[[str], str],
+) -> Condition:
+    """Look up every name that a condition uses."""
+    runs_on = bench or wanted.bench
+    _check("bench", runs_on, BENCHES, where("bench"))
+    _check(f"stack of bench {runs_on}", wanted.stack, BENCHES[runs_on].stacks, where("stack"))
+    _check("stressor", wanted.stressor, {**STRESSORS, **file.stressor}, where("stressor"))
+    _check("probe", wanted.probe, {**ENGINES, **file.probe}, where("probe"))
+    return Condition(
+        name=wanted.name,
+        bench=runs_on,
+        stack=wanted.stack,
+        stressor=wanted.stressor,
+        load=file.stressor.get(wanted.stressor) or _defaults(STRESSORS, "kind", wanted.stressor),
+        probe=wanted.probe,
+        engine=file.probe.get(wanted.probe) or _defaults(ENGINES, "engine", wanted.probe),
+        duration_ns=wanted.duration or file.duration,
+    )
+
+
+def _check_published(names: Iterable[str], where: str) -> None:
+    """Tell unknown tables now, not after hours of measuring."""
+    from latenz import published
+
+    for name in names:
+        try:
+            published.load(name)
+        except BadInput as mistake:
+            raise BadInput(mistake.what, where, mistake.remedy) from None
+
+
+def _check(what: str, name: str, known: Iterable[str], where: str) -> None:
+    if name not in known:
+        raise BadInput(f"{name!r} is no {what}", where, closest(name, known))
+
+
+def _defaults(
+    registry: Mapping[str, type[Engine[Any]] | type[Stressor[Any]]], key: str, name: str
+) -> Any:
+    return registry[name].settings_type.model_validate({key: name})
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of experiment files, for editors."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Latenz experiment",
+        **ExperimentFile.model_json_schema(),
+    }

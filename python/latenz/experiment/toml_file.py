@@ -1,0 +1,207 @@
+"""TOML files checked against a model; mistakes are told with file, line, key and remedy."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from latenz.errors import BadInput
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+Place = tuple[str | int, ...]
+
+_LARGEST = 1 << 20
+_KEY = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
+_KEYS = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
+_TABLE = re.compile(rf"\s*(\[\[?)\s*({_KEYS})\s*\]")
+_ASSIGNMENT = re.compile(rf"\s*({_KEYS})\s*=")
+
+
+class TomlFile(Generic[ModelT]):
+    """A file with its checked content, which knows the line of everything in it.
+
+    Args:
+        path: The file.
+        text: Its text.
+        content: What it says.
+    """
+
+    def __init__(self, path: Path, text: str, content: ModelT) -> None:
+        self.path = path
+        self.content = content
+        self._lines = _line_numbers(text)
+
+    def where(self, place: Place) -> str:
+        """Return file, line and key of a place, as an error message begins."""
+        return _where(self.path, self._lines, place)
+
+
+def read_toml(path: Path, model: type[ModelT]) -> TomlFile[ModelT]:
+    """Read a TOML file and check it against a model.
+
+    Raises:
+        BadInput: The file cannot be read, is no TOML, or does not fit the model.
+    """
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise BadInput("is larger than 1 MiB", str(path), "give an experiment file")
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise BadInput("there is no such file", str(path), "give an experiment file") from None
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
+    except UnicodeDecodeError:
+        raise BadInput("is not text in UTF-8", str(path), "give an experiment file") from None
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax_mistake(path, str(error)) from None
+    try:
+        return TomlFile(path, text, model.model_validate(data))
+    except ValidationError as error:
+        raise _mistake(path, _line_numbers(text), error, model) from None
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """Return advice on a name that is not known: the nearest one, or all there are."""
+    names = list(known)
+    if near := difflib.get_close_matches(name, names, n=1):
+        return f"did you mean {near[0]!r}?"
+    return "there is: " + ", ".join(names)
+
+
+def _syntax_mistake(path: Path, message: str) -> BadInput:
+    match = re.search(r"\(at line (\d+), column (\d+)\)", message)
+    place = f"{path}:{match[1]}" if match else str(path)
+    what = message[: match.start()].strip() if match else message
+    return BadInput(f"is not TOML: {what[:1].lower()}{what[1:]}", place, "see https://toml.io")
+
+
+def _mistake(
+    path: Path, lines: dict[Place, int], error: ValidationError, model: type[BaseModel]
+) -> BadInput:
+    """Tell the first mistake in the file, and how many more there are."""
+    mistakes = error.errors(include_url=False)
+    schema = model.model_json_schema()
+    placed = [(_place(mistake["loc"], lines), mistake) for mistake in mistakes]
+    placed.sort(key=lambda pair: _line(lines, pair[0]))
+    place, mistake = placed[0]
+    what, remedy = _explain(mistake, schema)
+    more = f" ({len(mistakes) - 1} more mistakes)" if len(mistakes) > 1 else ""
+    return BadInput(what, _where(path, lines, place), remedy + more)
+
+
+def _place(loc: Place, lines: dict[Place, int]) -> Place:
+    """Leave out of a pydantic location what does not stand in the file, such as union tags."""
+    place: Place = ()
+    loc = tuple(part for part in loc if part != "[key]")
+    for index, part in enumerate(loc):
+        if (*place, part) in lines or index == len(loc) - 1:
+            place = (*place, part)
+    return place
+
+
+def _explain(mistake: Any, schema: dict[str, Any]) -> tuple[str, str]:
+    """Return what is wrong and what would be right."""
+    kind, context = mistake["type"], mistake.get("ctx", {})
+    key = mistake["loc"][-1] if mistake["loc"] else ""
+    if kind == "extra_forbidden":
+        return f"unknown key {key!r}", closest(str(key), _known_keys(mistake["loc"], schema))
+    if kind == "missing":
+        return f"the key {key!r} is missing", "add it"
+    if kind == "union_tag_not_found":
+        discriminator = context["discriminator"].strip("'")
+        return f"the key {discriminator!r} is missing", f"add for example {discriminator} = ..."
+    if kind == "union_tag_invalid":
+        tags = re.findall(r"'([^']+)'", context["expected_tags"])
+        discriminator = context["discriminator"].strip("'")
+        return f"{context['tag']!r} is no {discriminator}", closest(context["tag"], tags)
+    if kind == "value_error":
+        what, _, remedy = str(context["error"]).partition("; ")
+        return what, remedy
+    message = mistake["msg"]
+    return f"{mistake['input']!r} is wrong", message[:1].lower() + message[1:]
+
+
+def _known_keys(loc: Place, schema: dict[str, Any]) -> list[str]:
+    """Return the keys that may stand where the last part of a location does."""
+    node = schema
+    for part in loc[:-1]:
+        node = _step(_resolve(node, schema), part)
+    return list(_resolve(node, schema).get("properties", {}))
+
+
+def _resolve(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    if "anyOf" in node:
+        node = next((each for each in node["anyOf"] if each.get("type") != "null"), node)
+    if "$ref" in node:
+        resolved: dict[str, Any] = schema["$defs"][node["$ref"].rpartition("/")[2]]
+        return resolved
+    return node
+
+
+def _step(node: dict[str, Any], part: str | int) -> dict[str, Any]:
+    found: dict[str, Any]
+    if isinstance(part, int):
+        found = node.get("items", {})
+    elif "discriminator" in node:
+        found = {"$ref": node["discriminator"]["mapping"][part]}
+    else:
+        found = node.get("properties", {}).get(part) or node.get("additionalProperties") or {}
+    return found
+
+
+def _where(path: Path, lines: dict[Place, int], place: Place) -> str:
+    key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place)
+    line = _line(lines, place)
+    return f"{path}:{line}: {key.lstrip('.')}" if key else f"{path}:{line}"
+
+
+def _line(lines: dict[Place, int], place: Place) -> int:
+    """Return the line of a place, or of the innermost table around it."""
+    while place not in lines:
+        place = place[:-1]
+    return lines[place]
+
+
+def _line_numbers(text: str) -> dict[Place, int]:
+    """Return the line on which each table and key begins.
+
+    The text is known to be valid TOML, so only the beginnings of statements are looked at.
+    """
+    lines: dict[Place, int] = {(): 1}
+    table: Place = ()
+    counts: dict[Place, int] = {}
+    for number, line in _statements(text):
+        if match := _TABLE.match(line):
+            table = _keys(match[2])
+            if match[1] == "[[":
+                counts[table] = counts.get(table, -1) + 1
+                lines.setdefault(table, number)
+                table = (*table, counts[table])
+            place = table
+        elif match := _ASSIGNMENT.match(line):
+            place = (*table, *_keys(match[1]))
+        else:
+            continue
+        for length in range(1, len(place) + 1):
+            lines.setdefault(place[:length], number)
+    return lines
+
+
+def _keys(text: str) -> Place:
+    return tuple(key.strip("\"'") for key in re.findall(_KEY, text))
+
+
+def _statements(text: str) -> list[tuple[int, str]]:
+    """Return the lines that are not inside a multi-line string."""
+    found, inside = [], False
+    for number, line in enumerate(text.splitlines(), 1):
+        if not inside:
+            found.append((number, line))
+        inside ^= (line.count('"""') + line.count("'''")) % 2 == 1
+    return found

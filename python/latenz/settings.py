@@ -1,0 +1,99 @@
+"""The kinds of values that settings in experiment files are made of."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from latenz.durations import EXAMPLES, parse_duration
+from latenz.errors import BadInput
+
+_CPU_RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
+_CPU_LIMIT = 8192  # the most that Linux supports
+
+
+class Settings(BaseModel):
+    """Settings from a file: unknown keys are mistakes, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _duration(value: Any) -> int:
+    try:
+        return parse_duration(value)
+    except BadInput as mistake:  # pydantic knows the place better
+        raise ValueError(f"{mistake.what}; {mistake.remedy}") from None
+
+
+def _whole_microseconds(duration_ns: int) -> int:
+    if duration_ns % 1000:
+        raise ValueError("this engine takes whole microseconds only; write for example 200 us")
+    return duration_ns
+
+
+def parse_cpu_list(value: Any) -> tuple[int, ...]:
+    """Return the CPUs of a list as the kernel writes them ("0-3,5"), or of integers, in order.
+
+    Raises:
+        ValueError: The value is no such list, or names CPUs that no Linux has.
+    """
+    if isinstance(value, str):
+        matches = [_CPU_RANGE.fullmatch(part.strip()) for part in value.split(",")]
+        ranges = [
+            range(int(m[1]), int(m[2] or m[1]) + 1) for m in matches if m and int(m[1]) < _CPU_LIMIT
+        ]
+        cpus = [cpu for part in ranges for cpu in part]
+        if len(ranges) != len(matches) or not all(ranges):
+            cpus = []
+    elif isinstance(value, list | tuple) and all(type(cpu) is int for cpu in value):
+        cpus = list(value)
+    else:
+        cpus = []
+    if not cpus or not all(0 <= cpu < _CPU_LIMIT for cpu in cpus):
+        raise ValueError(f'{value!r} is not a list of CPUs; write for example "0-3,5" or [0, 1]')
+    return tuple(sorted(set(cpus)))
+
+
+def format_cpu_list(cpus: tuple[int, ...]) -> str:
+    """Return CPUs as the kernel writes them: "0-3,5"."""
+    parts: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if parts and cpu == parts[-1][-1] + 1:
+            parts[-1] = [parts[-1][0], cpu]
+        else:
+            parts.append([cpu])
+    return ",".join("-".join(map(str, part)) for part in parts)
+
+
+Duration = Annotated[
+    int,
+    BeforeValidator(_duration),
+    Field(gt=0),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"type": "string"}],
+            "description": f"A duration: {EXAMPLES}.",
+        }
+    ),
+]
+"""Nanoseconds, positive."""
+
+WholeMicroseconds = Annotated[Duration, AfterValidator(_whole_microseconds)]
+"""Nanoseconds, for programs that take microseconds."""
+
+CpuList = Annotated[
+    tuple[int, ...],
+    BeforeValidator(parse_cpu_list),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "examples": ["0-3,5"]},
+                {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
+            ]
+        }
+    ),
+]
+"""CPU numbers, ascending, without repetition."""
+
+Priority = Annotated[int, Field(ge=1, le=99)]
+"""A real-time priority."""

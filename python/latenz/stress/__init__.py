@@ -1,0 +1,27 @@
+"""Loads that run while latencies are measured."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from latenz.stress.base import Stressor
+from latenz.stress.none import NoLoad, NoneSettings
+from latenz.stress.stress_ng import (
+    StressNgAll,
+    StressNgAllSettings,
+    StressNgCpu,
+    StressNgCpuSettings,
+)
+
+AnyStressorSettings = Annotated[
+    NoneSettings | StressNgCpuSettings | StressNgAllSettings,
+    Field(discriminator="kind"),
+]
+"""Settings of any load, told apart by `kind`."""
+
+STRESSORS: dict[str, type[Stressor[Any]]] = {
+    stressor.name: stressor for stressor in (NoLoad, StressNgCpu, StressNgAll)
+}
+"""Every load by its name."""
+
+__all__ = ["STRESSORS", "AnyStressorSettings", "Stressor"]

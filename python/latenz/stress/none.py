@@ -1,0 +1,30 @@
+"""No load: what the machine does by itself."""
+
+from typing import Literal
+
+from latenz.engines.base import Obstacle
+from latenz.settings import Duration
+from latenz.stress.base import Stressor, StressorSettings
+
+
+class NoneSettings(StressorSettings):
+    """No load has nothing to set but the time to come to rest."""
+
+    kind: Literal["none"]
+    settle: Duration = 500_000_000
+
+
+class NoLoad(Stressor[NoneSettings]):
+    """Leaves the machine as it is."""
+
+    name = "none"
+    settings_type = NoneSettings
+
+    @classmethod
+    def obstacle(cls, settings: NoneSettings) -> Obstacle | None:  # noqa: ARG003
+        """Return None: this can be had everywhere."""
+        return None
+
+    def arguments(self) -> list[str]:
+        """Return no program."""
+        return []

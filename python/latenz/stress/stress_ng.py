@@ -1,0 +1,190 @@
+"""The publications' loads, by real stress-ng."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from latenz.engines.base import Obstacle, missing_program, program_version, seconds
+from latenz.stress.base import SettingsT, Stressor, StressorSettings
+
+INSTALL = "apt-get install stress-ng"
+
+EXCLUDED = {
+    "bigheap": "grows its heap until the kernel's out-of-memory killer ends a process",
+    "brk": "grows its data segment until the out-of-memory killer ends a process",
+    "stack": "grows its stack until the out-of-memory killer ends a process",
+    "env": "grows its environment until the out-of-memory killer ends a process",
+    "oom-pipe": "fills pipes until the out-of-memory killer ends a process",
+    "resources": "takes pipes, mappings, files and memory until the machine has none left",
+    "mmapfork": "32 children of each instance take what free memory there is",
+    "mmaphuge": "takes huge pages as long as there are any",
+    "mlockmany": "locks as much memory as it may, which can hang the machine",
+    "forkheavy": "forks processes with many resources until the machine refuses more",
+    "vforkmany": "forks processes until the machine refuses more",
+    "dev-shm": "fills /dev/shm, which other programs need",
+    "tmpfs": "fills any temporary file system of the machine, such as /run",
+    "swap": "adds swap areas to the machine, which stay if it is killed",
+    "watchdog": "opens the hardware watchdog, which reboots the machine if not closed in order",
+    "cpu-online": "takes CPUs offline, among them those that are measured",
+    "smi": "raises System Management Interrupts, which not every firmware survives",
+    "clock": "calls clock_settime(2); a clock that is set spoils the measurement",
+    "schedpolicy": "gives itself random real-time priorities, so that it preempts the probe:"
+    " its own run time would be measured, not the system's latency",
+    "softlockup": "occupies the CPUs at the highest real-time priority and can hardly be stopped",
+    "hrtimers": "runs at real-time priority beside the probe",
+    "cyclic": "runs at real-time priority beside the probe: it is a latency probe itself",
+}
+"""Stressors that `stress-ng-all` leaves out of the classes it offers, each with the reason."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
+
+
+def _stressor_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a stress-ng stressor, such as cpu or sigsegv")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_stressor_name)]
+Instances = Annotated[int, Field(ge=1, le=1024)]
+
+
+class StressNgCpuSettings(StressorSettings):
+    """`stress-ng --cpu N --cpu-method all`, the load of `alonso2021`."""
+
+    kind: Literal["stress-ng-cpu"]
+    instances: Instances = 4
+    method: Name = "all"
+
+
+class StressNgAllSettings(StressorSettings):
+    """`stress-ng --all N` of `alonso2024`, by class and without what would harm the machine."""
+
+    kind: Literal["stress-ng-all"]
+    instances: Instances = 4
+    classes: tuple[
+        Literal["cpu", "cpu-cache", "interrupt", "memory", "pipe", "scheduler", "vm"], ...
+    ] = Field(default=("interrupt", "vm"), min_length=1)
+    """Classes of stress-ng. `alonso2024` reports the same results for these two alone as for
+    `--all`. The classes left out (device, filesystem, gpu, io, network, os, security) act on
+    the devices, disks, network and accounts of the machine's owner."""
+    exclude: tuple[Name, ...] = ()
+    """Stressors to leave out besides those of `EXCLUDED`."""
+    parallel: bool = False
+    """True: all at once, as the publication. False: one kind after the other, a second or more
+    each."""
+
+
+class _StressNg(Stressor[SettingsT]):
+    """What both loads share."""
+
+    @classmethod
+    def obstacle(cls, settings: SettingsT) -> Obstacle | None:  # noqa: ARG003 - all need the same
+        """Return why this load cannot run here, or None if it can."""
+        return missing_program("stress-ng", INSTALL)
+
+    def _common(self) -> list[str]:
+        # Longer than needed: the load must not end before the measurement, whatever delays it.
+        limit = 2 * seconds(self.planned_ns) + 60
+        return ["stress-ng", f"--timeout={limit}", "--metrics", f"--yaml={self._metrics_file}"]
+
+    @property
+    def _metrics_file(self) -> Path:
+        return self.folder / "stress-ng.yaml"
+
+    def account(self) -> dict[str, Any]:
+        """Return the version and what each stressor did (bogo operations, CPU seconds)."""
+        text = self._metrics_file.read_text() if self._metrics_file.exists() else ""
+        metrics = read_metrics(text)
+        return {
+            "version": program_version("stress-ng", "--version"),
+            "stressors": {
+                name: {key: figures[key] for key in _EVIDENCE if key in figures}
+                for name, figures in metrics.items()
+                if figures.get("wall-clock-time", 0) > 0
+            },
+            "without_a_turn": [
+                name for name, figures in metrics.items() if not figures.get("wall-clock-time")
+            ],
+        }
+
+
+class StressNgCpu(_StressNg[StressNgCpuSettings]):
+    """Computes with all of stress-ng's CPU methods, one after the other, on four processes."""
+
+    name = "stress-ng-cpu"
+    settings_type = StressNgCpuSettings
+
+    def arguments(self) -> list[str]:
+        """Return the program with its arguments."""
+        chosen = [f"--cpu={self.settings.instances}", f"--cpu-method={self.settings.method}"]
+        return [*self._common(), *chosen]
+
+
+class StressNgAll(_StressNg[StressNgAllSettings]):
+    """Runs the stressors of whole classes, four of each kind.
+
+    By default one kind after the other, each for its share of the planned time but at least a
+    second; those that got no turn in a short measurement are named in the account. Real
+    `--all 4` starts more than a thousand processes at once: `parallel` does the same for the
+    chosen classes.
+    """
+
+    name = "stress-ng-all"
+    settings_type = StressNgAllSettings
+
+    def arguments(self) -> list[str]:
+        """Return the program with its arguments."""
+        chosen = self.members()
+        count = self.settings.instances
+        common = self._common()
+        if self.settings.parallel:
+            return [*common, *(f"--{name}={count}" for name in chosen)]
+        # A quarter more, since some end at once where the machine lacks what they need.
+        turn = max(1, seconds(self.planned_ns * 5 // 4 // len(chosen)))
+        excluded = ",".join(name for name in self._class_members() if name not in chosen)
+        classes = ",".join(self.settings.classes)
+        common[1] = f"--timeout={turn}"
+        return [
+            *common,
+            f"--sequential={count}",
+            f"--class={classes}",
+            *([f"--exclude={excluded}"] if excluded else []),
+        ]
+
+    def members(self) -> list[str]:
+        """Return the stressors that run."""
+        left_out = {*EXCLUDED, *self.settings.exclude}
+        return [name for name in self._class_members() if name not in left_out]
+
+    def _class_members(self) -> list[str]:
+        members: dict[str, None] = {}
+        for group in self.settings.classes:
+            done = subprocess.run(
+                ["stress-ng", "--class", f"{group}?"],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=10,
+                check=False,
+            )
+            members |= dict.fromkeys(done.stdout.partition("stressors:")[2].split())
+        return list(members)
+
+
+_EVIDENCE = ("bogo-ops", "wall-clock-time", "user-time", "system-time")
+
+
+def read_metrics(text: str) -> dict[str, dict[str, float]]:
+    """Read the metrics of stress-ng's YAML file: for each stressor its figures."""
+    found: dict[str, dict[str, float]] = {}
+    current: dict[str, float] = {}
+    for line in text.splitlines():
+        if match := re.fullmatch(r"\s*- stressor: (\S+)", line):
+            current = found.setdefault(match[1], {})
+        elif match := re.fullmatch(r"\s+([\w-]+): (\d+(?:\.\d+)?)", line):
+            current[match[1]] = float(match[2])
+    return found
