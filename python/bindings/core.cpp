@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python bindings of the C++ core: latenz._core.
-#include <nanobind/nanobind.h>
+// Python bindings of the C++ core: latenz._core, typed by python/latenz/_core.pyi.
+#include "core.hpp"
 
-NB_MODULE(_core, module) { module.doc() = "Latenz core, bound to Python"; }
+NB_MODULE(_core, module) {
+  module.doc() = "Latenz core, bound to Python";
+  latenz::python::bind_moments(module);
+  latenz::python::bind_sample_scan(module);
+  latenz::python::bind_histogram(module);
+}

@@ -51,7 +51,7 @@ class Deadline(_Record):
     """
 
     name: str
-    limit_ns: int = Field(gt=0)
+    limit_ns: int = Field(gt=0, lt=2**63)
     exceedance: float = Field(default=1e-3, gt=0, lt=1)
 
 
@@ -92,7 +92,7 @@ class Metadata(_Record):
     cpu: int | None = None
     machine: str | None = None
     kernel: str | None = None
-    resolution_ns: int = Field(default=1, ge=1)
+    resolution_ns: int = Field(default=1, ge=1, lt=2**62)
     """Step of the values; a value v stands for [v, v + resolution_ns)."""
     period_ns: int | None = None
     beyond_range: int = Field(default=0, ge=0)

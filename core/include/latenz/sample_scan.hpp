@@ -67,7 +67,8 @@ class SampleScan {
   /// Latencies outside the window, in order of arrival: all of them if `spill_complete()`.
   [[nodiscard]] std::int64_t* spill() const { return storage_.spill; }
   [[nodiscard]] std::size_t spilled() const { return spilled_; }
-  [[nodiscard]] bool spill_complete() const { return spilled_ == outside_moments_.n(); }
+  [[nodiscard]] bool spill_complete() const { return spilled_ == outside_window(); }
+  [[nodiscard]] std::uint64_t outside_window() const { return outside_moments_.n(); }
   [[nodiscard]] std::uint64_t below_window() const { return below_n_; }
 
   /// Where the rank-th smallest latency lies (1 is the smallest, at most the number of samples):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from latenz._core import Moments
 from latenz.errors import BadInput
 from latenz.model import SampleSet
 
@@ -19,20 +20,18 @@ class Cells:
         lowest: Lowest value of each cell, ns.
         width: Width of each cell, ns.
         until: Samples in this cell and all before it.
-        total: Sum of all values, exact.
-        squares: Sum of the squares of all values, exact.
+        moments: Exact moments of the cells' values.
     """
 
     lowest: _Integers
     width: _Integers
     until: _Integers
-    total: int
-    squares: int
+    moments: Moments
 
     @property
     def n(self) -> int:
         """Number of samples in all cells."""
-        return int(self.until[-1]) if len(self.until) else 0
+        return self.moments.n
 
     @property
     def smallest(self) -> int | None:
@@ -48,27 +47,6 @@ class Cells:
     def widest(self) -> int:
         """Width of the widest cell, ns; 0 without cells."""
         return int(self.width.max()) if self.n else 0
-
-    @property
-    def mean(self) -> float | None:
-        """Mean of the cells' values, correctly rounded."""
-        return self.total / self.n if self.n else None
-
-    @property
-    def jitter(self) -> float | None:
-        """The greater of largest - mean and mean - smallest, correctly rounded."""
-        if self.smallest is None or self.largest is None:
-            return None
-        n = self.n
-        return max(n * self.largest - self.total, self.total - n * self.smallest) / n
-
-    @property
-    def stdev(self) -> float | None:
-        """Standard deviation (n - 1) of the cells' values; None for fewer than two samples."""
-        n = self.n
-        if n < 2:
-            return None
-        return float(((n * self.squares - self.total**2) / (n * (n - 1))) ** 0.5)
 
     @property
     def negative(self) -> int:
@@ -112,11 +90,6 @@ def read_cells(sample_set: SampleSet) -> Cells:
     wanted = np.flatnonzero(count)
     wanted = wanted[np.argsort(lowest[wanted], kind="stable")]
     lowest, width, count = lowest[wanted], width[wanted], count[wanted]
-    exact = list(zip(lowest.tolist(), count.tolist(), strict=True))
-    return Cells(
-        lowest=lowest,
-        width=width,
-        until=np.cumsum(count),
-        total=sum(value * times for value, times in exact),
-        squares=sum(value * value * times for value, times in exact),
-    )
+    moments = Moments()
+    moments.add_counts(lowest, count)
+    return Cells(lowest=lowest, width=width, until=np.cumsum(count), moments=moments)

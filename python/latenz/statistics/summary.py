@@ -169,27 +169,28 @@ def _from_samples(sample_set: SampleSet, limits: Iterable[int]) -> _Found:
     def ranks(n: int) -> list[int]:
         return [*_middle_ranks(n), *(quantile_rank(p, n) for p in QUANTILES)]
 
-    thresholds = {limit - part for limit in limits for part in (0, slack)}
+    thresholds = [-1, *(limit - part for limit in limits for part in (0, slack))]
     scan = scan_samples(sample_set, ranks, thresholds)
     if scan is None:
         raise _refuse_empty(metadata)
-    lower, upper = _middle_ranks(scan.n)
+    moments = scan.moments
+    lower, upper = _middle_ranks(moments.n)
     figures = replace(
         _unknown(metadata),
-        n=scan.n,
-        mean_ns=scan.mean_ns,
+        n=moments.n,
+        mean_ns=moments.mean,
         median_ns=_middle(scan.order[lower], scan.order[upper]),
-        min_ns=scan.min_ns,
-        max_ns=scan.max_ns,
-        jitter_ns=scan.jitter_ns,
-        stdev_ns=scan.stdev_ns,
-        quantiles_ns={p: scan.order[quantile_rank(p, scan.n)] for p in QUANTILES},
+        min_ns=moments.min,
+        max_ns=moments.max,
+        jitter_ns=moments.jitter,
+        stdev_ns=moments.stdev,
+        quantiles_ns={p: scan.order[quantile_rank(p, moments.n)] for p in QUANTILES},
         missed_periods=_missed_periods(sample_set),
-        negative=scan.negative,
+        negative=moments.n - scan.above[-1],
     )
     above = scan.above
     return figures, {
-        limit: Evidence(above[limit], above[limit - slack] - above[limit], scan.n)
+        limit: Evidence(above[limit], above[limit - slack] - above[limit], moments.n)
         for limit in limits
     }
 
@@ -214,9 +215,9 @@ def _from_histogram(sample_set: SampleSet, limits: Iterable[int]) -> _Found:
     exact = not metadata.beyond_range and cells.widest <= metadata.resolution_ns
     mean, stdev = reported.mean_ns, reported.stdev_ns
     if exact or (mean is None and not metadata.beyond_range):
-        mean = cells.mean
+        mean = cells.moments.mean
     if exact or (stdev is None and not metadata.beyond_range):
-        stdev = cells.stdev
+        stdev = cells.moments.stdev
 
     def order(rank: int) -> int | None:
         if rank in (1, n):
@@ -232,7 +233,7 @@ def _from_histogram(sample_set: SampleSet, limits: Iterable[int]) -> _Found:
         min_ns=smallest,
         max_ns=largest,
         jitter_ns=(
-            cells.jitter
+            cells.moments.jitter
             if exact and (smallest, largest) == (cells.smallest, cells.largest)
             else _jitter(smallest, mean, largest)
         ),
