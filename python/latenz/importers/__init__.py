@@ -1,0 +1,107 @@
+"""Reading what other tools wrote: one module for each format, recognised by content.
+
+Each module has a `NAME`, `matches(head)`, which looks at the first 64 KiB of a file, and
+`read(source)`, which gives the sample sets or raises `BadInput` with file and line. Values are
+those the tool printed, exactly; what a tool left out, cut off or rounded stands in `beyond_range`,
+`resolution_ns` and the notes of the set's metadata.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from latenz.errors import BadInput
+from latenz.importers.source import HEAD_BYTES, Options, Source
+from latenz.model import SampleSet
+
+FORMATS = {
+    "parquet": "parquet",
+    "vcd": "vcd",
+    "ila": "ila",
+    "cyclictest": "cyclictest",
+    "oslat": "oslat",
+    "rtla": "rtla",
+    "ftrace": "ftrace",
+    "xenomai": "xenomai",
+    "jitterdebugger": "jitterdebugger",
+    "stress-ng": "stress_ng",
+    "rt-tests": "rt_tests",
+    "rteval": "rteval",
+    "hwlatdetect": "hwlatdetect",
+    "csv": "csv_values",
+}
+"""Format name to module, in the order in which they are tried."""
+
+
+def read(
+    path: Path,
+    format_name: str | None = None,
+    progress: Callable[[int], None] | None = None,
+    **options: Any,
+) -> list[SampleSet]:
+    """Read the sample sets of a file.
+
+    Args:
+        path: The file.
+        format_name: One of `FORMATS`; found out from the content, if None.
+        progress: Called now and then with the number of bytes read so far.
+        options: What the file cannot tell; see `latenz.importers.source.Options`.
+
+    Raises:
+        BadInput: The file cannot be read, is of no known format, is damaged, or holds no sample.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+        name = format_name or recognise(head, str(path))
+        if name not in FORMATS:
+            raise BadInput(f"{name!r} is no format", "--format", f"formats: {', '.join(FORMATS)}")
+        source = Source(path, name, Options(**options), progress)
+        sets: list[SampleSet] = _module(name).read(source)
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror or error})", str(path)) from None
+    return _with_samples(source, sets)
+
+
+def recognise(head: bytes, where: str) -> str:
+    """Return the name of the format of a file that begins like this."""
+    for name in FORMATS:
+        if _module(name).matches(head):
+            return name
+    if not head.strip():
+        raise BadInput("the file is empty", where)
+    raise BadInput(
+        "the content is of no format that Latenz reads",
+        where,
+        f"formats: {', '.join(FORMATS)}; CSV needs a header with a unit, such as latency_us",
+    )
+
+
+def _module(name: str) -> Any:
+    return import_module(f"latenz.importers.{FORMATS[name]}")
+
+
+def _with_samples(source: Source, sets: list[SampleSet]) -> list[SampleSet]:
+    """Leave out sets without samples, and say so in the others."""
+    filled = [sample_set for sample_set in sets if not _is_empty(sample_set)]
+    if not filled:
+        raise source.bad("holds no samples")
+    names = [sample_set.metadata.name for sample_set in filled]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise source.bad(f"two sample sets are named {twice}", remedy="import one output at a time")
+    if len(filled) == len(sets):
+        return filled
+    left_out = [s.metadata.name for s in sets if _is_empty(s)]
+    note = f"no samples in {', '.join(left_out[:10])}{', ...' if len(left_out) > 10 else ''}"
+    return [s.with_metadata(notes=(*s.metadata.notes, note)) for s in filled]
+
+
+def _is_empty(sample_set: SampleSet) -> bool:
+    metadata = sample_set.metadata
+    if sample_set.form == "summary":
+        return metadata.reported is None or metadata.reported.n == 0
+    if metadata.beyond_range:
+        return False
+    return not any(batch.num_rows for batch in sample_set.batches("latency_ns"))

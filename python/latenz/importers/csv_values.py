@@ -1,0 +1,227 @@
+"""Plain CSV with the unit in the header, and the CSV that Latenz exports.
+
+`latency_us`, `latency (us)` and `latency [us]` name a column of latencies in microseconds; each
+such column is a sample set. A column named time, t, timestamp or when, with a unit, says when. A
+column `missed` counts activations left out after a sample; a column `count` makes the file a
+histogram, with the width of its cells in `width_ns` or one unit wide. Values are read as exact
+decimals; what is finer than 1 ns is rounded down, and a note says so.
+"""
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from latenz.durations import NANOSECONDS
+from latenz.importers.bundle import Described, described
+from latenz.importers.sets import Spool
+from latenz.importers.source import Source
+from latenz.model import SampleSet
+
+NAME = "csv"
+MARK = "# latenz "
+"""Begins a comment line that describes one sample set, in the CSV that Latenz exports."""
+_UNIT = "ns|us|µs|μs|ms|s"
+_LABEL = re.compile(
+    rf"((?:[^\W\d][\w .>/-]{{0,200}}?)?)\s*(?:[\[(]\s*({_UNIT})\s*[\])]|(?:^|[_ ])({_UNIT}))"
+)
+_TIMES = frozenset(("t", "time", "timestamp", "time_stamp", "when", "sample_time", "due"))
+_REMEDY = "name a column with its unit, such as latency_us, or state --unit"
+_MOST_COLUMNS = 4096
+
+
+def matches(head: bytes) -> bool:
+    """Tell whether a file that begins like this is CSV with a unit in its header."""
+    text = head.decode("utf-8", errors="replace").lstrip("\ufeff")
+    if "\0" in text:
+        return False
+    if text.startswith(MARK):
+        return True
+    first = next((line for line in text.splitlines() if line.strip() and line[0] != "#"), "")
+    words = re.split(r"[,;\t]", first[:100_000])
+    return any(_with_unit(word.strip().strip('"')) is not None for word in words[:_MOST_COLUMNS])
+
+
+def _with_unit(label: str) -> tuple[str, int] | None:
+    match = _LABEL.fullmatch(label.strip())
+    return (match[1].strip(" _"), NANOSECONDS[match[2] or match[3]]) if match else None
+
+
+def read(source: Source) -> list[SampleSet]:
+    """Read the sets of a CSV file."""
+    descriptions, rows = _open(source)
+    line, header = next(rows, (1, []))
+    names = [name.strip().lstrip("\ufeff") for name in header]
+    if len(names) > _MOST_COLUMNS:
+        raise source.bad(f"has {len(names)} columns", line, f"at most {_MOST_COLUMNS} are read")
+    if len(set(names)) != len(names):
+        raise source.bad("two columns have the same name", line)
+    if descriptions:
+        return _read_own(source, descriptions, names, rows)
+    return _read_plain(source, line, names, rows)
+
+
+def _open(source: Source) -> tuple[list[Described], Iterator[tuple[int, list[str]]]]:
+    """Read the comment lines before the header; return what they describe, and the rows."""
+    descriptions: list[Described] = []
+    lines = source.lines()
+    for line, content in lines:
+        if content.startswith(MARK):
+            descriptions.append(described(source, content[len(MARK) :], line))
+        elif content.strip() and not content.startswith("#"):
+            return descriptions, _rows(source, line, content, lines)
+    return descriptions, iter(())
+
+
+def _rows(
+    source: Source, line: int, first: str, lines: Iterator[tuple[int, str]]
+) -> Iterator[tuple[int, list[str]]]:
+    delimiter = max(",;\t", key=first.count)
+
+    def contents() -> Iterator[str]:
+        yield first + "\n"
+        for _, content in lines:
+            yield content + "\n"
+
+    reader = csv.reader(contents(), delimiter=delimiter, skipinitialspace=True)
+    try:
+        for row in reader:
+            if row and not row[0].startswith("#"):
+                yield line + reader.line_num - 1, row
+    except csv.Error as error:
+        raise source.bad(f"is not readable CSV ({error})", line + reader.line_num) from None
+
+
+def _read_own(
+    source: Source,
+    descriptions: list[Described],
+    names: list[str],
+    rows: Iterator[tuple[int, list[str]]],
+) -> list[SampleSet]:
+    spools = {one.metadata.name: Spool(*one.columns) for one in descriptions}
+    if len(spools) != len(descriptions):
+        raise source.bad("two sample sets have the same name")
+    position = names.index("sample_set") if "sample_set" in names else None
+    if position is None and len(spools) > 1:
+        raise source.bad("the column sample_set is missing")
+    where = {
+        name: [names.index(column) if column in names else -1 for column in spool.columns]
+        for name, spool in spools.items()
+    }
+    only = descriptions[0].metadata.name
+    for line, row in rows:
+        if len(row) != len(names):
+            raise source.bad(f"the row has {len(row)} cells for {len(names)} columns", line)
+        name = only if position is None else row[position]
+        if name not in spools or not spools[name].columns:
+            raise source.bad(f"no values of a sample set {name[:80]!r} are described", line)
+        if -1 in where[name]:
+            raise source.bad(f"a column of {name[:80]!r} is missing", line)
+        spools[name].append(*(source.integer(row[i], line, names[i]) for i in where[name]))
+    return [spools[one.metadata.name].sample_set(one.metadata, one.form) for one in descriptions]
+
+
+@dataclass
+class _Columns:
+    """The columns of a plain CSV file: position and unit."""
+
+    latencies: list[tuple[int, str, int]] = field(default_factory=list)
+    time: tuple[int, int] | None = None
+    width: tuple[int, int] | None = None
+    missed: int | None = None
+    count: int | None = None
+    rounded: int = 0
+
+
+def _columns(source: Source, line: int, names: list[str]) -> _Columns:
+    found = _Columns()
+    for position, name in enumerate(names):
+        base, unit_ns = _with_unit(name) or (name, source.options.unit_ns)
+        if base in ("missed", "count"):
+            setattr(found, base, position)
+        elif unit_ns is None:
+            continue
+        elif base.lower() in _TIMES and found.time is None:
+            found.time = (position, unit_ns)
+        elif base.lower() == "width":
+            found.width = (position, unit_ns)
+        elif _with_unit(name) or len(names) == 1 or "latency" in base.lower():
+            found.latencies.append((position, base or "latency", unit_ns))
+    if not found.latencies:
+        raise source.bad("no column of latencies has a unit", line, _REMEDY)
+    if len({base for _, base, _ in found.latencies}) != len(found.latencies):
+        raise source.bad("two columns of latencies have the same name", line)
+    if found.count is not None and len(found.latencies) > 1:
+        raise source.bad("one column of counts belongs to several of latencies", line)
+    return found
+
+
+def _read_plain(
+    source: Source, line: int, names: list[str], rows: Iterator[tuple[int, list[str]]]
+) -> list[SampleSet]:
+    columns = _columns(source, line, names)
+    extra = [] if columns.time is None else ["t_ns"]
+    last = ["width_ns", "count"] if columns.count is not None else []
+    last += ["missed"] if columns.missed is not None and not last else []
+    spools = [Spool(*extra, "latency_ns", *last) for _ in columns.latencies]
+    for line, row in rows:
+        if len(row) > len(names):
+            raise source.bad(f"the row has {len(row)} cells for {len(names)} columns", line)
+        for spool, (position, base, unit_ns) in zip(spools, columns.latencies, strict=True):
+            if position < len(row) and row[position].strip():
+                latency = _ns(source, columns, row[position], unit_ns, line, base)
+                rest = _rest(source, columns, row, unit_ns, line)
+                spool.append(*_when(source, columns, row, line), latency, *rest)
+    notes: tuple[str, ...] = ()
+    if columns.rounded:
+        notes = (f"{columns.rounded} values are finer than 1 ns and were rounded down",)
+    return [
+        spool.sample_set(
+            source.metadata(base.replace("/", "."), notes=notes),
+            "samples" if columns.count is None else "histogram",
+        )
+        for spool, (_, base, _) in zip(spools, columns.latencies, strict=True)
+    ]
+
+
+def _ns(source: Source, columns: _Columns, text: str, unit_ns: int, line: int, what: str) -> int:
+    if len(text) < 9 and text.isascii() and text.isdigit():
+        return int(text) * unit_ns
+    value = source.exact(text, unit_ns, line, what[:80])
+    if value.denominator != 1:
+        columns.rounded += 1
+    return value.numerator // value.denominator
+
+
+def _cell(source: Source, row: list[str], position: int, line: int, what: str) -> str:
+    if position >= len(row) or not row[position].strip():
+        raise source.bad(f"{what} is missing", line)
+    return row[position].strip()
+
+
+def _when(source: Source, columns: _Columns, row: list[str], line: int) -> tuple[int, ...]:
+    if columns.time is None:
+        return ()
+    position, unit_ns = columns.time
+    return (
+        _ns(source, columns, _cell(source, row, position, line, "time"), unit_ns, line, "time"),
+    )
+
+
+def _rest(
+    source: Source, columns: _Columns, row: list[str], unit_ns: int, line: int
+) -> tuple[int, ...]:
+    if columns.count is not None:
+        count = source.count(_cell(source, row, columns.count, line, "count"), line, "count")
+        if columns.width is None:
+            return (unit_ns, count)
+        position, width_unit_ns = columns.width
+        text = _cell(source, row, position, line, "width")
+        width = source.whole(text, width_unit_ns, line, "width")
+        if width < 1:
+            raise source.bad(f"the width is {width} ns", line, "it must be above 0")
+        return (width, count)
+    if columns.missed is not None:
+        text = _cell(source, row, columns.missed, line, "missed")
+        return (source.count(text, line, "missed"),)
+    return ()

@@ -1,0 +1,112 @@
+"""Finding the signals a user names, and the edges of their levels."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from latenz.errors import BadInput
+
+_RANGE = re.compile(r"\s*\[\s*(-?\d{1,9})\s*(?::\s*(-?\d{1,9})\s*)?\]$")
+
+
+class Edge:
+    """Watches one signal and counts the edges of one direction.
+
+    An edge is a change from 0 straight to 1 (or from 1 to 0): 0, x, 1 is none.
+
+    Args:
+        falling: Count falling edges, not rising ones.
+    """
+
+    def __init__(self, falling: bool) -> None:
+        self._before, self._after = ("1", "0") if falling else ("0", "1")
+        self._level = "x"
+        self.count = 0
+
+    def take(self, level: str) -> None:
+        """Take the signal's new level: 0, 1, or anything else for unknown."""
+        if level == self._after and self._level == self._before:
+            self.count += 1
+        self._level = level
+
+    def forget(self) -> None:
+        """Forget the level, as when the recording has a gap."""
+        self._level = "x"
+
+
+def split_direction(wanted: str) -> tuple[str, bool]:
+    """Split `SIGNAL:fall` into the signal's name and whether its falling edge is meant."""
+    for suffix, falling in ((":fall", True), (":rise", False)):
+        if wanted.endswith(suffix):
+            return wanted.removesuffix(suffix), falling
+    return wanted, False
+
+
+def required(wanted: str | None, option: str, names: Iterable[str]) -> str:
+    """Return the signal the user named; if none, say which there are."""
+    if wanted:
+        return wanted
+    raise BadInput(f"no signal given for {option}", "", _candidates("signals", names))
+
+
+def find(wanted: str, names: Sequence[str], separators: str, where: str) -> set[int]:
+    """Find a signal by its full name or by its last name, with or without its bit range.
+
+    Args:
+        wanted: What the user wrote, without direction.
+        names: The full names in the file.
+        separators: The characters between the parts of a full name.
+        where: The file and option, for the error message.
+
+    Returns:
+        The indexes of the full names that fit; more than one only for equal full names.
+
+    Raises:
+        BadInput: No name fits, or several different ones do.
+    """
+    wanted = normal(wanted)
+    full = {i for i, name in enumerate(names) if wanted in (name, without_range(name))}
+    last = full or {
+        i
+        for i, name in enumerate(names)
+        if wanted in (_last(name, separators), without_range(_last(name, separators)))
+    }
+    if not last:
+        close = [name for name in names if wanted.lower() in name.lower()] or names
+        raise BadInput(f"no signal {wanted[:80]!r}", where, _candidates("there are", close))
+    distinct = {names[i] for i in last}
+    if len(distinct) > 1:
+        raise BadInput(
+            f"the signal {wanted[:80]!r} is ambiguous", where, _candidates("give one of", distinct)
+        )
+    return last
+
+
+def normal(name: str) -> str:
+    """Return a name with its bit range attached: `data [7:0]` is `data[7:0]`."""
+    match = _RANGE.search(name)
+    return name if match is None else name[: match.start()] + match[0].replace(" ", "")
+
+
+def without_range(name: str) -> str:
+    """Return a name without its bit range."""
+    return _RANGE.sub("", name)
+
+
+def bit_range(name: str) -> tuple[int, int] | None:
+    """Return the left and right index of a name's bit range, None if it has none."""
+    match = _RANGE.search(name)
+    if match is None:
+        return None
+    return int(match[1]), int(match[2] if match[2] is not None else match[1])
+
+
+def _last(name: str, separators: str) -> str:
+    base = without_range(name)
+    at = max(base.rfind(separator) for separator in separators)
+    return name[at + 1 :]
+
+
+def _candidates(label: str, names: Iterable[str]) -> str:
+    listed = sorted(set(names))
+    shown = ", ".join(name[:100] for name in listed[:10])
+    return f"{label}: {shown}{', ...' if len(listed) > 10 else ''}"
