@@ -15,6 +15,8 @@ VERBS = (
     "import",
     "query",
     "published",
+    "doctor",
+    "schema",
 )
 """In the order of the help screen. `import` stands in the module `import_`."""
 

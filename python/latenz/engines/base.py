@@ -79,6 +79,8 @@ class Engine(Activity, Generic[SettingsT]):
 
     name: ClassVar[str]
     settings_type: ClassVar[type[EngineSettings]]
+    measures: ClassVar[str]
+    """What it measures, in a few words."""
     log_file = "engine.log"
     start_up_ns: ClassVar[int] = 2_000_000_000
     """The longest an undisturbed engine takes to start and to end, besides measuring."""

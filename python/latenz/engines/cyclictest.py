@@ -47,6 +47,7 @@ class Cyclictest(Engine[CyclictestSettings]):
 
     name = "cyclictest"
     settings_type = CyclictestSettings
+    measures = "wake-up latency of user threads"
     output_file = "cyclictest.txt"
 
     @classmethod

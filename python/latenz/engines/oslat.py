@@ -37,6 +37,7 @@ class Oslat(Engine[OslatSettings]):
 
     name = "oslat"
     settings_type = OslatSettings
+    measures = "gaps in a busy loop"
     output_file = "oslat.txt"
     start_up_ns = 5_000_000_000  # it measures the counter's frequency first
 

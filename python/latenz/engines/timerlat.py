@@ -49,6 +49,7 @@ class Timerlat(Engine[TimerlatSettings]):
 
     name = "timerlat"
     settings_type = TimerlatSettings
+    measures = "latency of timer interrupts and kernel threads"
     output_file = "timerlat.txt"
     start_up_ns = 5_000_000_000
 

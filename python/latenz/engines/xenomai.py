@@ -34,6 +34,7 @@ class XenomaiLatency(Engine[XenomaiLatencySettings]):
 
     name = "xenomai-latency"
     settings_type = XenomaiLatencySettings
+    measures = "latency of Xenomai tasks"
     output_file = "latency.txt"
 
     @classmethod

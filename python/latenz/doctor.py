@@ -1,0 +1,348 @@
+"""What this machine can and cannot measure, and why."""
+
+import os
+import platform
+import re
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from latenz import environment
+from latenz.engines import ENGINES, Obstacle
+from latenz.engines.base import forbidden_priority, program_version
+from latenz.engines.timerlat import available_tracers
+from latenz.environment import read_text
+from latenz.stress import STRESSORS
+
+State = Literal["ok", "limited", "missing"]
+_CAP_IPC_LOCK = 14
+_CPU = Path("/sys/devices/system/cpu")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that decides what can be measured here.
+
+    Attributes:
+        id: Its name.
+        state: `ok`; `limited`: measuring works, but the figures suffer or say less; `missing`.
+        found: What was found.
+        consequence: What follows from it; empty if all is well.
+        fix: The command that changes it; empty if there is none or nothing to change.
+    """
+
+    id: str
+    state: State
+    found: str
+    consequence: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All checks, and what follows from them.
+
+    Attributes:
+        checks: In the order in which they are best read.
+        can_measure: What can be measured, and under which loads.
+        cannot_measure: What cannot: `what`, `why` and `fix`.
+    """
+
+    checks: tuple[Check, ...]
+    can_measure: tuple[str, ...]
+    cannot_measure: tuple[dict[str, str], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the diagnosis as plain values."""
+        return asdict(self)
+
+
+def diagnose() -> Diagnosis:
+    """Check this machine; changes nothing on it."""
+    can: list[str] = []
+    cannot: list[dict[str, str]] = []
+
+    def sort(what: str, obstacle: Obstacle | None) -> None:
+        if obstacle is None:
+            can.append(what)
+        else:
+            cannot.append({"what": what, "why": obstacle.reason, "fix": obstacle.fix})
+
+    for name, engine in ENGINES.items():
+        settings = engine.settings_type.model_validate({"engine": name})
+        sort(f"{engine.measures} ({name})", engine.obstacle(settings))
+    for name, stressor in STRESSORS.items():
+        load = stressor.settings_type.model_validate({"kind": name})
+        sort(f"under load {name}" if name != "none" else "without load", stressor.obstacle(load))
+    return Diagnosis(tuple(check() for check in CHECKS), tuple(can), tuple(cannot))
+
+
+def _priority() -> Check:
+    obstacle = forbidden_priority(os.SCHED_FIFO, 99)
+    if obstacle is None:
+        return Check("realtime-priority", "ok", "SCHED_FIFO up to 99")
+    consequence = "no engine can measure as a real-time thread would run"
+    return Check("realtime-priority", "missing", obstacle.reason, consequence, obstacle.fix)
+
+
+def _memory_lock() -> Check:
+    capabilities = re.search(r"CapEff:\s*([0-9a-f]+)", read_text("/proc/self/status") or "")
+    limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    if capabilities and int(capabilities[1], 16) >> _CAP_IPC_LOCK & 1:
+        return Check("memory-lock", "ok", "unlimited")
+    if limit == resource.RLIM_INFINITY:
+        return Check("memory-lock", "ok", "unlimited")
+    return Check(
+        "memory-lock",
+        "limited",
+        f"{limit // 1024} KiB",
+        "probes cannot keep their memory from being paged out: page faults look like latency",
+        "run as root, or raise memlock in /etc/security/limits.d and log in again",
+    )
+
+
+def _idle_states() -> Check:
+    states = [
+        (int(latency), read_text(state / "name") or "?")
+        for state in sorted((_CPU / "cpu0/cpuidle").glob("state*"))
+        if (latency := read_text(state / "latency")) is not None
+    ]
+    deepest = max(states, default=(0, "none"))
+    found = f"deepest {deepest[1]}, {deepest[0]} us to leave" if states else "no idle states known"
+    if os.access("/dev/cpu_dma_latency", os.W_OK):
+        return Check("idle-states", "ok", f"{found}; /dev/cpu_dma_latency can be held")
+    return Check(
+        "idle-states",
+        "limited",
+        f"{found}; /dev/cpu_dma_latency cannot be written",
+        "probes cannot keep the CPUs awake: waking up from idle counts as latency",
+        "run as root",
+    )
+
+
+def _clock_source() -> Check:
+    source = read_text("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    began = time.perf_counter_ns()
+    for _ in range(1000):
+        time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    cost = (time.perf_counter_ns() - began) // 1000
+    found = f"{source}, {cost} ns a reading (from Python)"
+    if source in ("tsc", "arch_sys_counter", "kvm-clock", "xen", "riscv_clocksource"):
+        return Check("clock-source", "ok", found)
+    return Check(
+        "clock-source",
+        "limited",
+        found,
+        "reading the time costs a system call or a slow device: every latency is longer by it",
+        "boot with clocksource=tsc tsc=reliable if the processor's counter is constant",
+    )
+
+
+def _timers() -> Check:
+    step = round(time.clock_getres(time.CLOCK_MONOTONIC) * 1e9)
+    if step == 1:
+        return Check("high-resolution-timers", "ok", "1 ns")
+    return Check(
+        "high-resolution-timers",
+        "missing",
+        f"timers tick every {step} ns",
+        "latencies below one tick cannot be told",
+        "boot without highres=off, on a kernel with CONFIG_HIGH_RES_TIMERS=y",
+    )
+
+
+def _preemption() -> Check:
+    model = environment.preemption_model()
+    if model == "PREEMPT_RT":
+        return Check("preemption", "ok", model)
+    image = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine())
+    return Check(
+        "preemption",
+        "limited",
+        f"{model}, not PREEMPT_RT",
+        "under load this kernel makes real-time threads wait for whole system calls and interrupts",
+        f"apt-get install linux-image-rt-{image}, then reboot" if image else "",
+    )
+
+
+def _throttling() -> Check:
+    runtime = read_text("/proc/sys/kernel/sched_rt_runtime_us")
+    period = read_text("/proc/sys/kernel/sched_rt_period_us")
+    if runtime in (None, "-1", period):
+        return Check("realtime-throttling", "ok", "off")
+    return Check(
+        "realtime-throttling",
+        "limited",
+        f"real-time tasks may use {runtime} of every {period} us",
+        "a busy real-time task is stopped for the rest; probes, which mostly sleep, are not",
+        "sysctl -w kernel.sched_rt_runtime_us=-1 (a runaway real-time task then hangs its CPU)",
+    )
+
+
+def _isolation() -> Check:
+    isolated = read_text(_CPU / "isolated")
+    if isolated:
+        return Check("isolation", "ok", f"CPUs {isolated} are isolated")
+    last = (os.cpu_count() or 1) - 1
+    if last == 0:
+        return Check("isolation", "limited", "one CPU", "everything shares it with the probe")
+    return Check(
+        "isolation",
+        "limited",
+        "no CPU is isolated",
+        "other tasks and interrupts share every CPU with the probe",
+        f"boot with isolcpus=managed_irq,domain,{last} nohz_full={last} rcu_nocbs={last}",
+    )
+
+
+def _frequency() -> Check:
+    governors = {
+        text
+        for path in _CPU.glob("cpu*/cpufreq/scaling_governor")
+        if (text := read_text(path)) is not None
+    }
+    if not governors:
+        return Check("frequency", "ok", "this system does not scale it")
+    if governors == {"performance"}:
+        return Check("frequency", "ok", "governor performance")
+    return Check(
+        "frequency",
+        "limited",
+        f"governor {', '.join(sorted(governors))}",
+        "a CPU that has slowed down runs the woken thread later",
+        "cpupower frequency-set -g performance",
+    )
+
+
+def _thermal() -> Check:
+    counts = [
+        int(text)
+        for path in _CPU.glob("cpu*/thermal_throttle/core_throttle_count")
+        if (text := read_text(path)) is not None
+    ]
+    if not counts:
+        return Check("thermal-throttling", "ok", "no counter on this system")
+    if not any(counts):
+        return Check("thermal-throttling", "ok", "never since boot")
+    consequence = "the processor slows down when hot: long runs differ from short ones"
+    return Check(
+        "thermal-throttling", "limited", f"{max(counts)} times since boot", consequence, ""
+    )
+
+
+def _smi() -> Check:
+    if platform.machine() not in ("x86_64", "i686"):
+        return Check("smi-counter", "ok", "this architecture has no System Management Mode")
+    consequence = "time that firmware takes away cannot be told from other delays"
+    if environment.cpu_field("vendor_id") != "GenuineIntel":
+        return Check("smi-counter", "limited", "this processor has no counter", consequence)
+    count = environment.smi_count(min(os.sched_getaffinity(0)))
+    if count is None:
+        return Check(
+            "smi-counter",
+            "limited",
+            "MSR 0x34 cannot be read",
+            consequence,
+            "as root: modprobe msr",
+        )
+    return Check("smi-counter", "ok", f"{count} System Management Interrupts since boot")
+
+
+def _tracing() -> Check:
+    tracers = available_tracers()
+    consequence = "the cause of a long latency cannot be recorded"
+    if tracers is None:
+        fix = "as root: mount -t tracefs tracefs /sys/kernel/tracing"
+        return Check("tracing", "missing", "no tracing file system", consequence, fix)
+    wanted = [name for name in ("timerlat", "osnoise", "hwlat", "function") if name in tracers]
+    found = ", ".join(wanted) or "no tracer that concerns latency"
+    if "timerlat" in wanted:
+        return Check("tracing", "ok", found)
+    fix = "boot a kernel built with CONFIG_TIMERLAT_TRACER=y"
+    return Check("tracing", "limited", found, "the engine timerlat is not available", fix)
+
+
+def _virtual_machine() -> Check:
+    hypervisor = environment.virtualization()
+    if hypervisor is None:
+        return Check("virtual-machine", "ok", "bare hardware")
+    return Check(
+        "virtual-machine",
+        "limited",
+        f"{hypervisor}; the host took {_stolen():.2%} of the CPU time since boot",
+        "latencies include those of the hypervisor and of its other guests",
+        "measure on bare hardware to know the hardware's own latency",
+    )
+
+
+def _stolen() -> float:
+    """Return the share of CPU time since boot that the hypervisor gave to others."""
+    words = (read_text("/proc/stat") or "cpu").splitlines()[0].split()[1:9]
+    ticks = [int(word) for word in words]
+    return ticks[7] / sum(ticks) if len(ticks) == 8 and sum(ticks) else 0.0
+
+
+def _kvm() -> Check:
+    if os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return Check("kvm", "ok", "/dev/kvm can be used")
+    exists = Path("/dev/kvm").exists()
+    return Check(
+        "kvm",
+        "missing",
+        "/dev/kvm may not be opened" if exists else "there is no /dev/kvm",
+        "virtual machines run in emulation, whose times are not silicon times",
+        "usermod -aG kvm $USER, then log in again" if exists else "turn on virtualization in BIOS",
+    )
+
+
+def _load() -> Check:
+    one_minute = os.getloadavg()[0]
+    cpus = len(os.sched_getaffinity(0))
+    found = f"load average {one_minute:.2f} on {cpus} CPUs"
+    if one_minute < 0.5 * cpus:
+        return Check("other-load", "ok", found)
+    consequence = "other programs are running: an idle condition is not idle"
+    return Check("other-load", "limited", found, consequence, "end them, or wait")
+
+
+def _tool(program: str, package: str, *version: str) -> Callable[[], Check]:
+    """Return the check of one of the tools that Latenz drives or reads."""
+
+    def check() -> Check:
+        found = program_version(program, *version)
+        if found:
+            return Check(f"tool-{program}", "ok", found)
+        consequence = f"what needs {program} cannot be done"
+        return Check(
+            f"tool-{program}", "missing", "not installed", consequence, f"apt-get install {package}"
+        )
+
+    return check
+
+
+CHECKS: tuple[Callable[[], Check], ...] = (
+    _priority,
+    _memory_lock,
+    _idle_states,
+    _clock_source,
+    _timers,
+    _preemption,
+    _throttling,
+    _isolation,
+    _frequency,
+    _thermal,
+    _smi,
+    _tracing,
+    _virtual_machine,
+    _kvm,
+    _load,
+    _tool("cyclictest", "rt-tests", "--help"),
+    _tool("oslat", "rt-tests", "--help"),
+    _tool("stress-ng", "stress-ng", "--version"),
+    _tool("rtla", "rtla", "--version"),
+    _tool("trace-cmd", "trace-cmd", "--version"),
+)
+"""Every check; none changes anything."""
