@@ -15,10 +15,11 @@ VERBS = (
     "import",
     "query",
     "published",
+    "sample-size",
     "doctor",
     "schema",
 )
-"""In the order of the help screen. `import` stands in the module `import_`."""
+"""In the order of the help screen. `import` stands in the module `import_`, a `-` becomes a `_`."""
 
 
 def main() -> None:
@@ -57,6 +58,10 @@ def _application(arguments: list[str]) -> typer.Typer:
     application.callback()(lambda: None)
     asked = arguments[0] if arguments and arguments[0] in VERBS else None
     for verb in (asked,) if asked else VERBS:
-        module = import_module("latenz.commands." + verb.replace("import", "import_"))
+        module = import_module("latenz.commands." + _module_name(verb))
         application.command(name=verb)(module.command)
     return application
+
+
+def _module_name(verb: str) -> str:
+    return "import_" if verb == "import" else verb.replace("-", "_")
