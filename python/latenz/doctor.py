@@ -282,7 +282,8 @@ def _stolen() -> float:
     """Return the share of CPU time since boot that the hypervisor gave to others."""
     words = (read_text("/proc/stat") or "cpu").splitlines()[0].split()[1:9]
     ticks = [int(word) for word in words]
-    return ticks[7] / sum(ticks) if len(ticks) == 8 and sum(ticks) else 0.0
+    total = sum(ticks)
+    return ticks[7] / total if len(ticks) == 8 and total else 0.0
 
 
 def _kvm() -> Check:

@@ -38,7 +38,7 @@ def _print(diagnosis: "Diagnosis") -> None:
     from rich.console import Console
     from rich.markup import escape
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     for check in diagnosis.checks:
         style = _STYLE[check.state]
         console.print(f"[{style}]{check.state:8}[/] [bold]{check.id}[/]: {escape(check.found)}")

@@ -47,9 +47,11 @@ def read_toml(path: Path, model: type[ModelT]) -> TomlFile[ModelT]:
         BadInput: The file cannot be read, is no TOML, or does not fit the model.
     """
     try:
-        if path.stat().st_size > _LARGEST:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
             raise BadInput("is larger than 1 MiB", str(path), "give an experiment file")
-        text = path.read_text("utf-8")
+        text = content.decode("utf-8")
     except FileNotFoundError:
         raise BadInput("there is no such file", str(path), "give an experiment file") from None
     except OSError as error:
@@ -87,7 +89,7 @@ def _mistake(
     """Tell the first mistake in the file, and how many more there are."""
     mistakes = error.errors(include_url=False)
     schema = model.model_json_schema()
-    placed = [(_place(mistake["loc"], lines), mistake) for mistake in mistakes]
+    placed = [(_place(mistake, lines), mistake) for mistake in mistakes]
     placed.sort(key=lambda pair: _line(lines, pair[0]))
     place, mistake = placed[0]
     what, remedy = _explain(mistake, schema)
@@ -95,10 +97,12 @@ def _mistake(
     return BadInput(what, _where(path, lines, place), remedy + more)
 
 
-def _place(loc: Place, lines: dict[Place, int]) -> Place:
+def _place(mistake: Any, lines: dict[Place, int]) -> Place:
     """Leave out of a pydantic location what does not stand in the file, such as union tags."""
     place: Place = ()
-    loc = tuple(part for part in loc if part != "[key]")
+    loc = tuple(part for part in mistake["loc"] if part != "[key]")
+    if mistake["type"] == "union_tag_invalid":
+        loc = (*loc, mistake["ctx"]["discriminator"].strip("'"))
     for index, part in enumerate(loc):
         if (*place, part) in lines or index == len(loc) - 1:
             place = (*place, part)
@@ -114,8 +118,9 @@ def _explain(mistake: Any, schema: dict[str, Any]) -> tuple[str, str]:
     if kind == "missing":
         return f"the key {key!r} is missing", "add it"
     if kind == "union_tag_not_found":
-        discriminator = context["discriminator"].strip("'")
-        return f"the key {discriminator!r} is missing", f"add for example {discriminator} = ..."
+        tag = context["discriminator"].strip("'")
+        choices = " or ".join(f'"{name}"' for name in _tags(mistake["loc"], schema))
+        return f"the key {tag!r} is missing", f"add {tag} = {choices}"
     if kind == "union_tag_invalid":
         tags = re.findall(r"'([^']+)'", context["expected_tags"])
         discriminator = context["discriminator"].strip("'")
@@ -129,10 +134,20 @@ def _explain(mistake: Any, schema: dict[str, Any]) -> tuple[str, str]:
 
 def _known_keys(loc: Place, schema: dict[str, Any]) -> list[str]:
     """Return the keys that may stand where the last part of a location does."""
+    return list(_node(loc[:-1], schema).get("properties", {}))
+
+
+def _tags(loc: Place, schema: dict[str, Any]) -> list[str]:
+    """Return what tells the kinds of a table apart."""
+    return list(_node(loc, schema).get("discriminator", {}).get("mapping", {}))
+
+
+def _node(loc: Place, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the part of a JSON Schema that describes a location."""
     node = schema
-    for part in loc[:-1]:
+    for part in loc:
         node = _step(_resolve(node, schema), part)
-    return list(_resolve(node, schema).get("properties", {}))
+    return _resolve(node, schema)
 
 
 def _resolve(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:

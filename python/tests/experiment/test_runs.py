@@ -1,0 +1,298 @@
+"""Real runs of real engines under real loads, also interrupted and killed."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from latenz.experiment.ordering import interleave
+from latenz.store.run import Run
+
+EXPERIMENT = """\
+name = "short"
+duration = "1 s"
+seed = 11
+
+[stressor.calm]
+kind = "none"
+settle = "50 ms"
+
+[stressor.busy]
+kind = "stress-ng-cpu"
+instances = 2
+settle = "300 ms"
+
+[[deadline]]
+name = "generous"
+limit = "10 s"
+exceedance = 0.5
+"""
+IDLE = '[[condition]]\nname = "idle"\nstressor = "calm"\nprobe = "cyclictest"\n'
+LOADED = IDLE.replace("idle", "loaded").replace("calm", "busy")
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Everything a run leaves, its loads' temporary folders too, lies below one folder."""
+    (tmp_path / "temporary").mkdir()
+    return tmp_path
+
+
+def start(place, text, *options):
+    (place / "short.toml").write_text(text)
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "latenz",
+            "run",
+            place / "short.toml",
+            "-o",
+            place / "run",
+            *options,
+        ],
+        env={**os.environ, "TMPDIR": str(place / "temporary")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(place, text, *options):
+    process = start(place, text, *options)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def load_processes(place):
+    """Return the processes of loads that this test's run started."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "cwd").resolve().is_relative_to(place / "temporary"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(condition, seconds=20.0):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def measuring(place, condition):
+    """Whether the engine of a condition has begun to print samples."""
+    output = place / "run" / condition / "cyclictest.txt"
+    return output.exists() and output.stat().st_size > 8192
+
+
+def test_idle_and_loaded(place):
+    code, out, err = run(place, EXPERIMENT + IDLE + LOADED, "--json")
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert document["status"] == "complete"
+    assert document["seed"] == 11
+    assert {each["state"] for each in document["conditions"]} == {"measured"}
+    cpus = sorted(os.sched_getaffinity(0))
+    names = {f"{condition}/cpu{cpu}" for condition in ("idle", "loaded") for cpu in cpus}
+    assert {each["name"] for each in document["sample_sets"]} == names
+    assert {each["deadlines"][0]["verdict"] for each in document["sample_sets"]} == {"meets"}
+
+    info = Run.open(place / "run").info
+    assert [each["condition"] for each in info.conditions] == [
+        name for name, _ in interleave(["idle", "loaded"], 1, 11)
+    ]
+    loaded = next(each for each in info.conditions if each["condition"] == "loaded")
+    assert loaded["load"]["stressors"]["cpu"]["bogo-ops"] > 0
+    assert loaded["load"]["command"][0] == "stress-ng"
+    # Each cycle of each thread took a timer interrupt of its own.
+    local_timer = [
+        sum(count for name, count in counts.items() if name.startswith(("LOC", "arch_timer")))
+        for counts in loaded["interrupts"].values()
+    ]
+    assert min(local_timer) > 500 or not any(local_timer)
+    assert info.environment["host"]["kernel"]["release"] == os.uname().release
+    assert os.uname().nodename not in json.dumps(info.environment).split('"')
+    assert not load_processes(place)
+    assert not list((place / "temporary").iterdir())
+
+
+def test_samples_are_those_that_cyclictest_printed(place):
+    code, out, _ = run(place, EXPERIMENT + IDLE, "--json")
+    assert code == 0
+    printed = {}
+    for line in (place / "run/idle/cyclictest.txt").read_text().splitlines():
+        if match := re.fullmatch(r"\s*(\d+):\s*(\d+):\s*(\d+)", line):
+            printed.setdefault(int(match[1]), []).append(int(match[3]))
+    summary = json.loads((place / "run/idle/cyclictest.json").read_text())["thread"]
+    cpus = sorted(os.sched_getaffinity(0))
+    sets = {each["name"]: each for each in json.loads(out)["sample_sets"]}
+    for thread, cpu in enumerate(cpus):
+        ours = sets[f"idle/cpu{cpu}"]
+        expected = sorted(printed[thread])
+        if summary[str(thread)]["max"] > expected[-1]:
+            expected.append(summary[str(thread)]["max"])
+        assert ours["n"] == len(expected)
+        assert ours["max_ns"] == expected[-1] == summary[str(thread)]["max"]
+        assert ours["quantiles_ns"]["0.5"] == expected[(len(expected) + 1) // 2 - 1]
+        assert 500 < ours["n"] <= 1001
+
+
+@pytest.mark.parametrize("cell", ["1 us", "1 ns"])
+def test_histogram_holds_every_cycle(place, cell):
+    probe = f'[probe.bounded]\nengine = "cyclictest"\nrecord = "histogram"\ncell = "{cell}"\n'
+    text = EXPERIMENT + probe + IDLE.replace('"cyclictest"', '"bounded"')
+    code, out, _ = run(place, text, "--json")
+    assert code == 0
+    threads = json.loads((place / "run/idle/cyclictest.json").read_text())["thread"].values()
+    sets = json.loads(out)["sample_sets"]
+    unit = 1000 if cell == "1 us" else 1
+    assert [each["n"] for each in sets] == [each["cycles"] for each in threads]
+    assert [each["max_ns"] for each in sets] == [each["max"] * unit for each in threads]
+    in_cells = [sum(each["histogram"].values()) for each in threads]
+    assert [each["n"] - each["beyond_range"] for each in sets] == in_cells
+
+
+def test_oslat(place):
+    text = EXPERIMENT + IDLE.replace('"cyclictest"', '"oslat"')
+    code, out, err = run(place, text, "--json")
+    assert code == 0, err
+    sets = json.loads(out)["sample_sets"]
+    assert [each["name"] for each in sets] == [
+        f"idle/cpu{cpu}" for cpu in sorted(os.sched_getaffinity(0))
+    ]
+    assert all(each["n"] > 100_000 for each in sets)
+
+
+def test_repetitions_are_interleaved_and_named(place):
+    text = EXPERIMENT.replace("seed = 11", "seed = 3\nrepetitions = 2")
+    code, out, _ = run(place, text + IDLE + LOADED, "--duration", "300 ms", "--json")
+    assert code == 0
+    conditions = json.loads(out)["conditions"]
+    assert [(each["condition"], each["repetition"]) for each in conditions] == interleave(
+        ["idle", "loaded"], 2, 3
+    )
+    folders = {path.name for path in (place / "run").iterdir() if path.is_dir()}
+    assert folders == {"idle-r1", "idle-r2", "loaded-r1", "loaded-r2"}
+
+
+@pytest.mark.parametrize(
+    ("limit", "exceedance", "code", "verdict"),
+    [("10 s", 0.5, 0, "meets"), ("1 ns", 0.5, 1, "violates"), ("10 s", 1e-6, 3, "not shown")],
+)
+def test_exit_code_is_the_verdict(place, limit, exceedance, code, verdict):
+    text = EXPERIMENT.replace('"10 s"\nexc', f'"{limit}"\nexc').replace("0.5", str(exceedance))
+    found, out, _ = run(place, text + IDLE, "--duration", "300 ms")
+    assert found == code
+    assert verdict in out
+    assert "run folder" in out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupting_keeps_every_sample(place, number):
+    process = start(place, EXPERIMENT + LOADED + IDLE, "--duration", "1 h")
+    first = interleave(["loaded", "idle"], 1, 11)[0][0]
+    assert wait_until(lambda: measuring(place, first))
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    opened = Run.open(place / "run")
+    assert opened.info.status == "interrupted"
+    assert [each["state"] for each in opened.info.conditions] == ["interrupted"]
+    assert [each.metadata.condition for each in opened.sample_sets] == [first] * len(
+        os.sched_getaffinity(0)
+    )
+    assert all(sum(b.num_rows for b in each.batches()) > 50 for each in opened.sample_sets)
+    assert not load_processes(place)
+    assert not list((place / "temporary").iterdir())
+
+
+def test_sigkill_leaves_no_load_behind_and_a_readable_run(place):
+    process = start(place, EXPERIMENT + LOADED, "--duration", "1 h")
+    assert wait_until(lambda: measuring(place, "loaded"))
+    assert load_processes(place)
+    process.kill()
+    process.communicate()
+    assert wait_until(lambda: not load_processes(place))
+    assert wait_until(lambda: not list((place / "temporary").iterdir()))
+    assert Run.open(place / "run").info.status == "running"
+    # What the tool itself had measured is there as well.
+    assert wait_until((place / "run/loaded/cyclictest.json").exists)
+    shown = subprocess.run(
+        [sys.executable, "-m", "latenz", "show", place / "run/loaded/cyclictest.json", "--json"],
+        capture_output=True,
+        text=True,
+    )
+    assert all(each["n"] > 50 for each in json.loads(shown.stdout)["sample_sets"])
+
+
+def test_a_load_that_dies_is_told(place):
+    process = start(place, EXPERIMENT + LOADED, "--duration", "3 s")
+    assert wait_until(lambda: measuring(place, "loaded"))
+    os.kill(min(load_processes(place)), signal.SIGKILL)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "the load stress-ng-cpu ended" in out
+    opened = Run.open(place / "run")
+    assert opened.info.conditions[0]["load"]["died_after_ns"] > 0
+    assert all("the load" in each.metadata.notes[-1] for each in opened.sample_sets)
+    assert not load_processes(place)
+
+
+def test_what_cannot_be_measured_is_listed_and_the_rest_goes_on(place):
+    absent = IDLE.replace('"idle"', '"cobalt"').replace('"cyclictest"', '"xenomai-latency"')
+    code, out, _ = run(place, EXPERIMENT + absent + IDLE, "--duration", "300 ms")
+    assert code == 3, "one condition has shown nothing"
+    assert "cobalt: not measured: this kernel has no Xenomai" in out
+    assert "idle/cpu0" in out
+
+    code, out, err = run(place, EXPERIMENT + absent + IDLE, "--only", "cobalt")
+    assert (code, out) == (2, "")
+    assert err.startswith("latenz: cobalt: cannot be measured here: this kernel has no Xenomai")
+    assert err.count("\n") == 1
+
+
+def test_list_and_only(place):
+    text = EXPERIMENT + IDLE + LOADED
+    assert run(place, text, "--list") == (0, "idle\nloaded\n", "")
+    assert run(place, text, "--list", "--only", "lo*") == (0, "loaded\n", "")
+    assert not (place / "run").exists()
+    code, _, err = run(place, text, "--only", "idel")
+    assert code == 2
+    assert "did you mean 'idle'?" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--duration", "soon"], "--duration: 'soon' is not a duration"),
+        (["--duration", "0"], "--duration: '0' is not positive"),
+        (["--bench", "moon"], "--bench: 'moon' is no bench; there is: host"),
+    ],
+)
+def test_wrong_options_are_one_line(place, options, says):
+    code, out, err = run(place, EXPERIMENT + IDLE, *options)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_an_old_run_is_never_overwritten(place):
+    (place / "run").mkdir()
+    (place / "run" / "precious").write_text("data")
+    code, _, err = run(place, EXPERIMENT + IDLE)
+    assert code == 2
+    assert "exists and is not empty" in err
+    assert (place / "run" / "precious").read_text() == "data"
