@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from latenz.engines import Obstacle
 from latenz.model import Deadline
-from latenz.store.run import RunWriter
 
 if TYPE_CHECKING:
     from latenz.experiment.condition import Condition
+    from latenz.store.run import RunWriter
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Assignment:
     condition: "Condition"
     label: str
     deadlines: tuple[Deadline, ...]
-    writer: RunWriter
+    writer: "RunWriter"
 
 
 class Bench(ABC):

@@ -7,12 +7,14 @@ import subprocess
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from latenz.activity import Activity
 from latenz.model import Metadata, SampleSet
 from latenz.settings import CpuList, Settings, format_cpu_list
-from latenz.store.run import RunWriter
+
+if TYPE_CHECKING:
+    from latenz.store.run import RunWriter
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Task:
         duration_ns: How long to measure.
     """
 
-    writer: RunWriter
+    writer: "RunWriter"
     folder: Path
     metadata: Metadata
     duration_ns: int

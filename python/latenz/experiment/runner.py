@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from latenz.benches import BENCHES
 from latenz.benches.base import Assignment, Bench, Watch
@@ -17,7 +17,9 @@ from latenz.experiment.condition import Condition
 from latenz.experiment.ordering import interleave
 from latenz.experiment.schema import Experiment
 from latenz.experiment.toml_file import closest
-from latenz.store.run import RunWriter, Status
+
+if TYPE_CHECKING:
+    from latenz.store.run import RunWriter, Status
 
 
 class Observer(Protocol):
@@ -57,7 +59,7 @@ def run_experiment(
     conditions: Sequence[Condition],
     observer: Observer,
     required: bool = False,
-) -> RunWriter:
+) -> "RunWriter":
     """Measure conditions in random order; SIGINT and SIGTERM end the run early and in order.
 
     A condition that this machine cannot measure is listed in the run with the reason, and the
@@ -76,6 +78,8 @@ def run_experiment(
     Raises:
         BadInput: The folder cannot be written, or no condition can be measured here.
     """
+    from latenz.store.run import RunWriter
+
     benches = {name: BENCHES[name]() for name in {each.bench for each in conditions}}
     obstacles = {each.name: benches[each.bench].obstacle(each) for each in conditions}
     able = [each for each in conditions if obstacles[each.name] is None]
@@ -113,7 +117,7 @@ def _measure_all(
     experiment: Experiment,
     plan: list[tuple[Condition, int]],
     benches: dict[str, Bench],
-    writer: RunWriter,
+    writer: "RunWriter",
     observer: Observer,
     watch: Watch,
 ) -> None:
@@ -130,7 +134,7 @@ def _measure_all(
 
 
 def _record(
-    writer: RunWriter,
+    writer: "RunWriter",
     observer: Observer,
     condition: Condition,
     repetition: int | None,
