@@ -80,3 +80,9 @@ def test_excluded_stressors_never_run(tmp_path):
 @pytest.mark.parametrize("text", ["", "---\n", "metrics:\n    - stressor: ", "garbage: 1\n\x00"])
 def test_metrics_of_a_killed_load(text):
     assert read_metrics(text) == {} or text.startswith("garbage")
+
+
+def test_the_guide_names_every_excluded_stressor_with_the_reason():
+    guide = Path("docs/experiments.md").read_text()
+    for name, reason in EXCLUDED.items():
+        assert f"| `{name}` | {reason} |" in guide
