@@ -13,6 +13,7 @@ VERBS = (
     "run",
     "show",
     "import",
+    "export",
     "query",
     "published",
     "sample-size",

@@ -6,11 +6,14 @@ unless the user states the unit. After a late wake-up cyclictest leaves the miss
 that one long stall is one sample: its missed periods are unknown.
 """
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
+from latenz.importers.bundle import described
 from latenz.importers.sets import (
     Spool,
     cells_set,
@@ -74,12 +77,22 @@ def _read_json(source: Source) -> list[SampleSet]:
         "notes": (STALLS,),
     }
     own_cpu = len(set(cpus)) == len(cpus) and min(cpus, default=0) >= 0
+    own = document.inner("latenz").values if "latenz" in document.values else {}
     sets = []
     for (thread, fields), cpu in zip(threads, cpus, strict=True):
         name = f"cpu{cpu}" if own_cpu else f"thread{thread}"
-        described = source.metadata(name, cpu=cpu if cpu >= 0 else None, **known)
-        sets.append(_json_thread(fields, described, unit_ns, _histogram_size(command)))
+        known_thread = source.metadata(name, cpu=cpu if cpu >= 0 else None, **known)
+        if thread in own:
+            known_thread = _described(source, own[thread], known_thread)
+        sets.append(_json_thread(fields, known_thread, unit_ns, _histogram_size(command)))
     return sets
+
+
+def _described(source: Source, value: object, known: Metadata) -> Metadata:
+    """Take over what Latenz wrote about a set when it exported it; values are read anew."""
+    exported = described(source, json.dumps(value), None).metadata
+    fresh = {"source": known.source, "reported": None, "beyond_range": 0}
+    return exported.model_copy(update={**fresh, "beyond_range_from_ns": None})
 
 
 def _json_thread(fields: Fields, known: Metadata, unit_ns: int, size: int | None) -> SampleSet:
@@ -125,7 +138,7 @@ def _histogram_size(command: str) -> int | None:
     except ValueError:
         return None
     options = re.compile(r"(?:--(?:histogram|histofall)=|-[hH])(\d{1,9})?")
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in pairwise([*words, ""]):
         if match := options.fullmatch(word):
             size = match[1] or following
             return int(size) if re.fullmatch(r"\d{1,9}", size) else None

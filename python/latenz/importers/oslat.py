@@ -16,8 +16,8 @@ NAME = "oslat"
 _CELL_NS = 1000
 _ROUNDS_UP = "oslat rounds up: a gap printed as N us lasted from N - 1 to N us"
 _MEAN = "its mean is over all loops, most of which were not interrupted"
-_ROW = re.compile(r"\s*(\d+(?:\.\d+)?) \(us\):\s*((?:\d+\s*)+)(\(including overflows\))?\s*")
-_CORES = re.compile(r"\s*Core:\s*((?:\d+\s*)+)")
+_ROW = re.compile(r"\s*(\d+(?:\.\d+)?) \(us\):\s*(\d+(?:\s+\d+)*)\s*(\(including overflows\))?\s*")
+_CORES = re.compile(r"\s*Core:\s*(\d+(?:\s+\d+)*)\s*")
 _FIGURES = re.compile(r"\s*(Minimum|Average|Maximum):\s*((?:\d+(?:\.\d+)?\s+)+)\(us\)\s*")
 
 
@@ -25,7 +25,7 @@ def matches(head: bytes) -> bool:
     """Tell whether a file that begins like this is output of oslat."""
     if is_json(head):
         return b'"freq"' in head and b'"thread"' in head
-    return re.search(rb"^oslat V |^\s*Counter Freq:", head, re.MULTILINE) is not None
+    return re.search(rb"^oslat V |^[ \t]*Counter Freq:", head, re.MULTILINE) is not None
 
 
 def read(source: Source) -> list[SampleSet]:

@@ -27,7 +27,7 @@ def read(source: Source) -> list[SampleSet]:
     try:
         schema = pq.read_schema(source.path)
     except (OSError, pa.ArrowException) as error:
-        raise source.bad(f"is not whole ({str(error).splitlines()[0]})") from None
+        raise source.bad(f"is not a whole Parquet file ({str(error).splitlines()[0]})") from None
     text = (schema.metadata or {}).get(KEY)
     if text is None:
         opened = open_parquet(source.path)

@@ -22,8 +22,8 @@ _FIGURE = re.compile(
 def matches(head: bytes) -> bool:
     """Tell whether a file that begins like this is a summary of rteval."""
     return (
-        re.search(rb"^\s*Mean Absolute Dev:", head, re.MULTILINE) is not None
-        and re.search(rb"^\s*Statistics:", head, re.MULTILINE) is not None
+        re.search(rb"^[ \t]*Mean Absolute Dev:", head, re.MULTILINE) is not None
+        and re.search(rb"^[ \t]*Statistics:", head, re.MULTILINE) is not None
     )
 
 

@@ -38,8 +38,9 @@ def matches(head: bytes) -> bool:
     text = re.sub(rb"\x1b\[[0-9;?]{0,32}[A-Za-z]", b"", head)
     return (
         re.search(
-            rb"^# RTLA (?:timerlat|osnoise) histogram|^\s*Timer Latency\s*$"
-            rb"|^\s*Operating System Noise\s*$|^Index(?:\s+(?:IRQ|Thr|Usr|CPU)-\d+)+\s*$",
+            rb"^# RTLA (?:timerlat|osnoise) histogram|^[ \t]*Timer Latency[ \t]*\r?$"
+            rb"|^[ \t]*Operating System Noise[ \t]*\r?$"
+            rb"|^Index(?:[ \t]+(?:IRQ|Thr|Usr|CPU)-\d+)+[ \t]*\r?$",
             text,
             re.MULTILINE,
         )

@@ -119,8 +119,8 @@ class Source:
 
     def integer(self, text: str, line: int | None, what: str) -> int:
         """Read a whole number of 64 bits."""
-        if _INTEGER.fullmatch(text) and abs(value := int(text)) <= INT64_MAX:
-            return value if text[0] != "-" else -abs(value)
+        if _INTEGER.fullmatch(text) and -INT64_MAX - 1 <= int(text) <= INT64_MAX:
+            return int(text)
         raise self.bad(f"{what} is {_shown(text)}", line, "it must be a whole number of 64 bits")
 
     def count(self, text: str, line: int | None, what: str) -> int:

@@ -174,7 +174,7 @@ def _watch(
     source: Source, header: _Header
 ) -> tuple[str, str, dict[str, list[_Watched]], tuple[Edge, Edge]]:
     names = [variable.name for variable in header.variables]
-    watched: dict[str, list[_Watched]] = {}
+    watched: dict[str, list[_Watched]] = {v.code: [] for v in header.variables}
     edges, chosen = [], []
     for option, wanted in (("--start", source.options.start), ("--end", source.options.end)):
         text, falling = split_direction(required(wanted, option, names))
@@ -187,7 +187,7 @@ def _watch(
         edges.append(edge)
         chosen.append((found.name, found.code, falling))
         position = _bit_zero(source, found)
-        watched.setdefault(found.code, []).append(_Watched(edge, position, found.size))
+        watched[found.code].append(_Watched(edge, position, found.size))
     if chosen[0][1:] == chosen[1][1:]:
         raise source.bad(
             "start and end are the same edge", remedy="use SIGNAL:fall for the falling one"
@@ -223,14 +223,13 @@ def _instants(
     time, line = 0, 0
     for line, word in tokens:
         if word[0] == "#":
-            if start.count or end.count:
-                yield line, time, start.count, end.count
+            before, time = time, _time(source, line, word, time)
+            if time > before and (start.count or end.count):
+                yield line, before, start.count, end.count
                 start.count = end.count = 0
-            time = _time(source, line, word, time)
         elif word[0] in _SCALARS and len(word) > 1:
-            if signals := watched.get(word[1:]):
-                for signal in signals:
-                    signal.edge.take(_level(word[0], signal.position))
+            for signal in _signals(source, line, watched, word[1:]):
+                signal.edge.take(_level(word[0], signal.position))
         elif word not in _VALUE_BLOCKS:
             _take_other(source, tokens, line, word, watched)
     if start.count or end.count:
@@ -253,8 +252,19 @@ def _take_other(
     _, code = next(tokens, (line, ""))
     if not code:
         raise source.bad("a value without a signal", line, "the file is cut")
-    if word[0] in "bB" and (signals := watched.get(code)):
+    signals = _signals(source, line, watched, code)
+    if word[0] in "bB" and signals:
         _take_vector(source, line, word[1:], signals)
+
+
+def _signals(
+    source: Source, line: int, watched: dict[str, list[_Watched]], code: str
+) -> list[_Watched]:
+    """Return what is watched of a signal, which must be declared."""
+    signals = watched.get(code)
+    if signals is None:
+        raise source.bad(f"no signal has the code {code[:40]!r}", line, "the file is damaged")
+    return signals
 
 
 def _take_vector(source: Source, line: int, value: str, signals: list[_Watched]) -> None:

@@ -5,8 +5,6 @@ from pathlib import Path
 from latenz.errors import BadInput
 from latenz.model import SampleSet
 
-PARQUET_MAGIC = b"PAR1"
-
 
 def open_sample_sets(path: Path) -> list[SampleSet]:
     """Return the sample sets of a run folder, a Parquet file, a journal, or an importable file.
@@ -16,7 +14,6 @@ def open_sample_sets(path: Path) -> list[SampleSet]:
     """
     from latenz.store.journal import MAGIC as JOURNAL_MAGIC
     from latenz.store.journal import open_journal
-    from latenz.store.parquet import open_parquet
     from latenz.store.run import Run
 
     try:
@@ -32,8 +29,6 @@ def open_sample_sets(path: Path) -> list[SampleSet]:
         ) from None
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
-    if head.startswith(PARQUET_MAGIC):
-        return [open_parquet(path)]
     if head == JOURNAL_MAGIC:
         return [open_journal(path)]
     from latenz import importers

@@ -1,0 +1,24 @@
+"""`latenz export`: a run for other tools."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    run: Annotated[Path, typer.Argument(help="Run folder, samples.parquet or importable file.")],
+    to: Annotated[
+        str,
+        typer.Option(help="Format: csv, parquet, hlog, cyclictest-json or openmetrics."),
+    ],
+    output: Annotated[Path, typer.Option("-o", help="File to write.")],
+) -> None:
+    """Export the sample sets of a run for other tools.
+
+    Example: latenz export results/demo/run --to openmetrics -o latencies.txt
+    """
+    from latenz import exporters
+    from latenz.store import open_sample_sets
+
+    exporters.write(open_sample_sets(run), to, output)
