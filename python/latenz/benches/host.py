@@ -137,7 +137,8 @@ class _Measurement:
             if self.load_died_ns is None and not self.stressor.alive:
                 self.load_died_ns = time.monotonic_ns() - self._started_ns
             if self.watch.report and polls % _REPORT_EVERY == 0:
-                self.watch.report(phase, self.engine.maximum_ns())
+                begun = bool(self.engine.command)
+                self.watch.report(phase, self.engine.maximum_ns() if begun else None)
             polls += 1
             time.sleep(_POLL_S)
 

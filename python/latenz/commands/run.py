@@ -39,6 +39,7 @@ def command(
 
     Example: latenz run experiments/quick.toml --only 'idle*' -o results/mine
     """
+    from latenz.experiment.progress import Progress
     from latenz.experiment.runner import run_experiment, select
     from latenz.experiment.schema import Experiment
 
@@ -48,14 +49,16 @@ def command(
         _print_names([each.name for each in chosen], json)
         return 0
     folder = output or _default_folder(read.file.name)
-    with _observer(shown=not json) as observer:
-        writer = run_experiment(read, folder, chosen, observer, required=only == chosen[0].name)
+    with Progress(wanted=not json) as progress:
+        writer = run_experiment(read, folder, chosen, progress, required=only == chosen[0].name)
     summaries = _summaries(folder, read.file.confidence)
     accounts = writer.info.conditions
     if json:
         _print_json(folder, writer.info.status, writer.info.seed, accounts, summaries)
     else:
-        _print_tables(folder, accounts, summaries)
+        _print_tables(folder, accounts, [*summaries, *_published(read.file.published)])
+        for name in read.file.published:
+            typer.echo(f"notes on the published values: latenz published {name}")
     return _exit_code(writer.info.status, accounts, summaries)
 
 
@@ -83,6 +86,14 @@ def _summaries(folder: Path, confidence: float) -> "list[Summary]":
     from latenz.store.run import Run
 
     return [summarize(each, confidence=confidence) for each in Run.open(folder).sample_sets]
+
+
+def _published(names: "Sequence[str]") -> "list[Summary]":
+    from latenz import published
+    from latenz.statistics import summarize
+
+    sets = [each for name in names for each in published.load(name)]
+    return [replace(summarize(each), notes=(), deadlines=()) for each in sets]
 
 
 def _print_names(names: list[str], json: bool) -> None:
@@ -134,9 +145,3 @@ def _exit_code(status: str, accounts: list[dict[str, Any]], summaries: "list[Sum
         return EXIT_GATE_VIOLATED
     unmeasured = any(account["state"] != "measured" for account in accounts)
     return EXIT_NOT_SHOWN if "not shown" in verdicts or unmeasured else 0
-
-
-def _observer(shown: bool) -> Any:
-    from latenz.experiment.progress import Progress
-
-    return Progress(shown)

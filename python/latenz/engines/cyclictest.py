@@ -1,6 +1,7 @@
 """The engine `cyclictest` of the rt-tests, as it is installed."""
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -8,6 +9,7 @@ from latenz.engines.base import (
     Engine,
     EngineSettings,
     Obstacle,
+    Task,
     forbidden_cpus,
     forbidden_priority,
     missing_program,
@@ -18,6 +20,8 @@ from latenz.settings import Priority, WholeMicroseconds, format_cpu_list
 
 INSTALL = "apt-get install rt-tests"
 _CELLS = 1_000_000  # the most that cyclictest takes
+_MOST_TO_READ = 1 << 20
+_PRINTED = re.compile(rb"^ *\d+: *\d+: *(\d+)$", re.MULTILINE)
 
 
 class CyclictestSettings(EngineSettings):
@@ -58,6 +62,23 @@ class Cyclictest(Engine[CyclictestSettings]):
             or forbidden_cpus(settings.measured_cpus())
             or forbidden_priority(os.SCHED_FIFO, settings.priority)
         )
+
+    def __init__(self, settings: CyclictestSettings, task: Task) -> None:
+        super().__init__(settings, task)
+        self._read_to = 0
+        self._maximum_ns: int | None = None
+
+    def maximum_ns(self) -> int | None:
+        """Return the largest latency printed so far; None while recording a histogram."""
+        if self.settings.record == "samples":
+            with (self.folder / self.output_file).open("rb") as file:
+                file.seek(self._read_to)
+                printed = file.read(_MOST_TO_READ)
+            whole = printed[: printed.rfind(b"\n") + 1]
+            self._read_to += len(whole)
+            latencies = [int(value) for value in _PRINTED.findall(whole)]
+            self._maximum_ns = max([*latencies, self._maximum_ns or 0]) or None
+        return self._maximum_ns
 
     def arguments(self) -> list[str]:
         """Return the program with its arguments."""

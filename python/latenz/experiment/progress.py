@@ -22,10 +22,14 @@ class Progress:
     """Shows condition, elapsed and remaining time, and the largest latency so far.
 
     Args:
-        shown: False shows nothing, as when standard error is no terminal.
+        wanted: False shows nothing, as when standard error is no terminal.
+
+    Attributes:
+        visible: Whether anything is shown.
     """
 
-    def __init__(self, shown: bool) -> None:
+    def __init__(self, wanted: bool) -> None:
+        self.visible = wanted and sys.stderr.isatty()
         self._bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -36,7 +40,7 @@ class Progress:
             TextColumn("{task.fields[maximum]}"),
             console=Console(stderr=True),
             refresh_per_second=2,  # more would disturb what is measured
-            disable=not (shown and sys.stderr.isatty()),
+            disable=not self.visible,
             transient=True,
         )
         self._task = self._bar.add_task("", maximum="", total=None)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 class Observer(Protocol):
     """Whoever wants to know how far a run has come."""
 
+    visible: bool
+    """Whether anybody looks; if not, the measurement is not disturbed by asking for progress."""
+
     def planned(self, total_ns: int) -> None:
         """Called once: how long the run is going to take."""
 
@@ -102,7 +105,7 @@ def run_experiment(
         account = {"state": "not measured", "reason": str(obstacles[each.name])}
         _record(writer, observer, each, None, account)
     observer.planned(sum(benches[each.bench].planned_ns(each) for each, _ in plan))
-    watch = Watch(report=observer.update)
+    watch = Watch(report=observer.update if observer.visible else None)
     status: Status = "failed"
     try:
         with _stopped_by_signals(watch):

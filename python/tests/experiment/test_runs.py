@@ -1,5 +1,6 @@
 """Real runs of real engines under real loads, also interrupted and killed."""
 
+import contextlib
 import json
 import os
 import re
@@ -262,6 +263,27 @@ def test_what_cannot_be_measured_is_listed_and_the_rest_goes_on(place):
     assert (code, out) == (2, "")
     assert err.startswith("latenz: cobalt: cannot be measured here: this kernel has no Xenomai")
     assert err.count("\n") == 1
+
+
+def test_a_terminal_shows_condition_and_largest_latency(place):
+    (place / "short.toml").write_text(EXPERIMENT + IDLE)
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "latenz", "run", place / "short.toml", "-o", place / "run"]
+    process = subprocess.Popen(
+        [*command, "--duration", "3 s"],
+        env={**os.environ, "COLUMNS": "120", "TERM": "xterm"},
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # EIO, once the other side is closed
+        while part := os.read(ours, 4096):
+            shown += part
+    os.close(ours)
+    assert process.wait() == 0
+    assert b"idle: measuring" in shown
+    assert re.search(rb"max [\d.]+ (\xc2\xb5s|ms)", shown)
 
 
 def test_list_and_only(place):
