@@ -21,7 +21,6 @@ HOUR_NS = 3_600_000_000_000
 _COOKIE, _COMPRESSED_COOKIE = 0x1C849313, 0x1C849314
 _HEADER = struct.Struct(">iiiiqqd")
 _ENVELOPE = struct.Struct(">ii")
-_MOST_CELLS = 1 << 23
 _WORD_BYTES = 9  # zigzag LEB128 of 64 bits; the ninth byte holds eight of them
 _U64 = (1 << 64) - 1
 
@@ -156,31 +155,26 @@ class Histogram:
             BadInput: It is no such histogram, is damaged, or is larger than any real one.
         """
         try:
-            plain = _decompressed(base64.b64decode(text, validate=True))
-            cookie, length, shift, digits, lowest, highest, _ = _HEADER.unpack_from(plain)
-            if cookie != _COOKIE or shift != 0 or length != len(plain) - _HEADER.size:
+            envelope = base64.b64decode(text, validate=True)
+            cookie, length = _ENVELOPE.unpack_from(envelope)
+            if cookie != _COMPRESSED_COOKIE or length != len(envelope) - _ENVELOPE.size:
                 raise ValueError("another format or a cut end")
+            stream = zlib.decompressobj()
+            header = stream.decompress(envelope[_ENVELOPE.size :], _HEADER.size)
+            cookie, length, shift, digits, lowest, highest, _ = _HEADER.unpack(header)
+            if cookie != _COOKIE or shift != 0:
+                raise ValueError("another format")
             histogram = cls(highest, lowest, digits)
-            if histogram._core.cells > _MOST_CELLS:
-                raise ValueError("more cells than any histogram in use")
-            _fill(histogram._core.counts, plain[_HEADER.size :])
+            counts = histogram._core.counts
+            payload = stream.decompress(stream.unconsumed_tail, len(counts) * _WORD_BYTES + 1)
+            if not stream.eof or length != len(payload):
+                raise ValueError("a cut end, or more counts than cells")
+            _fill(counts, payload)
         except (ValueError, struct.error, zlib.error, binascii.Error, BadInput) as error:
             raise BadInput(
                 f"is not a whole HdrHistogram V2 ({error})", where, "export it again"
             ) from None
         return histogram
-
-
-def _decompressed(data: bytes) -> bytes:
-    cookie, length = _ENVELOPE.unpack_from(data)
-    if cookie != _COMPRESSED_COOKIE or length != len(data) - _ENVELOPE.size:
-        raise ValueError("another format or a cut end")
-    most = _HEADER.size + _MOST_CELLS * _WORD_BYTES
-    stream = zlib.decompressobj()
-    plain = stream.decompress(data[_ENVELOPE.size :], most)
-    if not stream.eof:
-        raise ValueError("a cut end or more cells than any histogram in use")
-    return plain
 
 
 def _with_zero_runs(counts: npt.NDArray[np.uint64]) -> list[int]:

@@ -6,11 +6,12 @@ import statistics
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_sets import histogram, metadata, samples
 
 from latenz.errors import BadInput
-from latenz.model import Deadline, Metadata, Reported, SampleSet, TimeBase
+from latenz.model import Deadline, Reported, SampleSet
 from latenz.statistics import QUANTILES, summarize
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -21,23 +22,6 @@ LATENCIES = st.one_of(
     st.lists(st.integers(2**63 - 4, 2**63 - 1), min_size=1, max_size=60),
     st.builds(lambda v, n: [v] * n, INT64, st.integers(1, 99)),
 )
-
-
-def metadata(**changes: object) -> Metadata:
-    return Metadata.model_validate({"name": "set", "time_base": TimeBase.SILICON, **changes})
-
-
-def samples(values: list[int], **changes: object) -> SampleSet:
-    return SampleSet.from_columns(metadata(**changes), latency_ns=values)
-
-
-def histogram(cells: dict[int, int], width: int = 1, **changes: object) -> SampleSet:
-    return SampleSet.from_columns(
-        metadata(**changes),
-        latency_ns=list(cells),
-        width_ns=[width] * len(cells),
-        count=list(cells.values()),
-    )
 
 
 def close(found: float | None, exact: Fraction | float) -> bool:
@@ -67,11 +51,13 @@ def assert_exact(summary, values: list[int]) -> None:
 
 
 @given(LATENCIES)
+@settings(deadline=None)
 def test_samples_equal_an_exact_computation(values: list[int]) -> None:
     assert_exact(summarize(samples(values)), values)
 
 
 @given(LATENCIES)
+@settings(deadline=None)
 def test_a_complete_histogram_equals_its_samples(values: list[int]) -> None:
     cells = {value: values.count(value) for value in values}
     assert_exact(summarize(histogram(cells)), values)
