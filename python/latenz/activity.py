@@ -7,6 +7,8 @@ from typing import ClassVar
 from latenz.errors import BadInput
 from latenz.keeper import KeptProgram
 
+_LAST = 4096  # bytes of what a program printed in which its last line is looked for
+
 
 class Activity(ABC):
     """One run of a program, which ends with Latenz at the latest.
@@ -56,7 +58,7 @@ class Activity(ABC):
         """Return the last line that the program printed, errors first."""
         for name in (self.log_file, self.output_file):
             path = self.folder / name
-            text = path.read_text("utf-8", "replace") if path.exists() else ""
+            text = path.read_bytes()[-_LAST:].decode("utf-8", "replace") if path.exists() else ""
             if lines := [line.strip() for line in text.splitlines() if line.strip()]:
                 return lines[-1]
         return "it printed nothing"

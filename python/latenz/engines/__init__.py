@@ -8,16 +8,17 @@ from latenz.engines.base import Engine, EngineSettings, Obstacle, Task
 from latenz.engines.cyclictest import Cyclictest, CyclictestSettings
 from latenz.engines.oslat import Oslat, OslatSettings
 from latenz.engines.timerlat import Timerlat, TimerlatSettings
+from latenz.engines.wakeup import Wakeup, WakeupSettings
 from latenz.engines.xenomai import XenomaiLatency, XenomaiLatencySettings
 
 AnyEngineSettings = Annotated[
-    CyclictestSettings | OslatSettings | TimerlatSettings | XenomaiLatencySettings,
+    WakeupSettings | CyclictestSettings | OslatSettings | TimerlatSettings | XenomaiLatencySettings,
     Field(discriminator="engine"),
 ]
 """Settings of any engine, told apart by `engine`."""
 
 ENGINES: dict[str, type[Engine[Any]]] = {
-    engine.name: engine for engine in (Cyclictest, Oslat, Timerlat, XenomaiLatency)
+    engine.name: engine for engine in (Wakeup, Cyclictest, Oslat, Timerlat, XenomaiLatency)
 }
 """Every engine by its name."""
 

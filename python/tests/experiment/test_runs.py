@@ -318,3 +318,63 @@ def test_an_old_run_is_never_overwritten(place):
     assert code == 2
     assert "exists and is not empty" in err
     assert (place / "run" / "precious").read_text() == "data"
+
+
+PROBE = '[probe.own]\nengine = "wakeup"\nperiod = "1 ms"\n'
+OWN = PROBE + IDLE.replace('"cyclictest"', '"own"')
+
+
+def test_own_probe_counts_every_activation(place):
+    code, out, err = run(place, EXPERIMENT + OWN, "--json")
+    # A busy machine may miss activations, which count as exceeding any limit.
+    missed = any(each["missed_periods"] for each in json.loads(out)["sample_sets"])
+    assert (code, err) == (1 if missed else 0, "")
+    for each in json.loads(out)["sample_sets"]:
+        assert each["n"] + each["missed_periods"] == 1000
+    opened = Run.open(place / "run")
+    account = json.loads((place / "run/idle/probe.json").read_text())
+    for sample_set, thread in zip(opened.sample_sets, account["threads"], strict=True):
+        metadata = sample_set.metadata
+        assert metadata.cpu == thread["cpu"]
+        assert metadata.worst[0].latency_ns == thread["max_ns"]
+        assert metadata.worst[0].context
+        assert metadata.tool_version == account["program_version"]
+        assert metadata.period_ns == 1_000_000
+
+
+def test_own_probe_in_bounded_memory(place):
+    text = EXPERIMENT + OWN.replace("period", 'record = "histogram"\nperiod')
+    _, out, _ = run(place, text, "--json")
+    for each in json.loads(out)["sample_sets"]:
+        assert each["n"] + each["missed_periods"] == 1000
+    assert [each.form for each in Run.open(place / "run").sample_sets] == ["histogram"] * len(
+        os.sched_getaffinity(0)
+    )
+
+
+def recorded(place):
+    journals = list((place / "run").glob("idle/cpu*/samples.journal"))
+    return journals and all(each.stat().st_size > 4096 for each in journals)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_own_probe_interrupted_or_orphaned(place, number):
+    process = start(place, EXPERIMENT + OWN, "--duration", "1 h")
+    assert wait_until(lambda: recorded(place))
+    process.send_signal(number)
+    process.communicate(timeout=30)
+    status = {"interrupted": 130, "running": -signal.SIGKILL}
+    opened = Run.open(place / "run")
+    assert process.returncode == status[opened.info.status]
+    assert all(sum(b.num_rows for b in each.batches()) > 200 for each in opened.sample_sets)
+    assert len(opened.sample_sets) == len(os.sched_getaffinity(0))
+    probe = str(place / "run" / "idle")
+    assert wait_until(
+        lambda: (
+            not any(
+                f"--output={probe}".encode() in path.read_bytes()
+                for path in Path("/proc").glob("[0-9]*/cmdline")
+                if path.parent.exists()
+            )
+        )
+    )

@@ -1,0 +1,146 @@
+"""The engine `wakeup`: Latenz' own probe, which keeps every sample and every missed activation."""
+
+import json
+import os
+from typing import Any, Literal
+
+from pydantic import Field
+
+from latenz.engines.base import (
+    Engine,
+    EngineSettings,
+    Obstacle,
+    forbidden_cpus,
+    forbidden_priority,
+)
+from latenz.errors import BadInput
+from latenz.model import SampleSet, WorstSample
+from latenz.programs import probe_program
+from latenz.settings import Duration, Priority, format_cpu_list
+
+_PROGRAM = "latenz-wakeup"
+_ACCOUNT = "probe.json"  # replaced as a whole, so that it can be read at any moment
+
+
+class WakeupSettings(EngineSettings):
+    """How the probe `latenz-wakeup` measures."""
+
+    engine: Literal["wakeup"]
+    period: Duration = 1_000_000
+    """Distance of the activations of a thread."""
+    policy: Literal["fifo", "deadline", "other"] = "fifo"
+    priority: Priority = 80
+    """Real-time priority, for policy fifo."""
+    record: Literal["samples", "histogram"] = "samples"
+    """`samples`: every latency, 16 bytes each; `histogram`: bounded memory and disk, with the
+    peak of each second."""
+    warm_up: Duration = 100_000_000
+    """Activations before the recording starts."""
+    worst: int = Field(default=10, ge=0, le=1000)
+    """How many of the latest wake-ups of each CPU to keep with what happened around them."""
+    break_above: Duration | None = None
+    """Ends the measurement at the first latency above this, and stops the kernel's tracing."""
+
+
+class Wakeup(Engine[WakeupSettings]):
+    """Runs `latenz-wakeup` with one thread for each CPU; it records into the run folder itself."""
+
+    name = "wakeup"
+    settings_type = WakeupSettings
+    measures = "wake-up latency of user threads, every activation counted"
+    output_file = "wakeup.out"
+
+    @classmethod
+    def obstacle(cls, settings: WakeupSettings) -> Obstacle | None:
+        """Return why the probe cannot measure here, or None if it can."""
+        try:
+            probe_program(_PROGRAM)
+        except BadInput as mistake:
+            return Obstacle(f"{_PROGRAM} {mistake.what}", mistake.remedy)
+        forbidden = None
+        if settings.policy != "other":
+            forbidden = forbidden_priority(os.SCHED_FIFO, settings.priority)
+        return forbidden_cpus(settings.measured_cpus()) or forbidden
+
+    @classmethod
+    def warm_up_ns(cls, settings: WakeupSettings) -> int:
+        """Return how long the probe runs before it records."""
+        return settings.warm_up
+
+    def arguments(self) -> list[str]:
+        """Return the program with its arguments."""
+        settings = self.settings
+        breaking = [] if settings.break_above is None else [f"--break-above={settings.break_above}"]
+        return [
+            str(probe_program(_PROGRAM)),
+            f"--output={self.folder}",
+            f"--cpus={format_cpu_list(settings.measured_cpus())}",
+            f"--interval={settings.period}",
+            f"--duration={self.task.duration_ns}",
+            f"--warm-up={settings.warm_up}",
+            f"--policy={settings.policy}",
+            f"--priority={settings.priority}",
+            f"--keep={settings.record}",
+            f"--worst={settings.worst}",
+            *breaking,
+        ]
+
+    def start(self) -> None:
+        """Announce the sample sets, so that the run is readable at any moment, and measure."""
+        for cpu in self.settings.measured_cpus():
+            announced = self.task.metadata.model_copy(
+                update={
+                    "name": self._set_name(cpu),
+                    "cpu": cpu,
+                    "tool": _PROGRAM,
+                    "from_event": "timer expiry due",
+                    "to_event": "thread runs",
+                    "period_ns": self.settings.period,
+                }
+            )
+            self.task.writer.begin(announced)
+        super().start()
+
+    def maximum_ns(self) -> int | None:
+        """Return the largest latency so far, as the probe's account of the last second has it."""
+        try:
+            account = json.loads((self.folder / _ACCOUNT).read_bytes())
+        except OSError:
+            return None
+        known = [each["max_ns"] for each in account["threads"] if each["max_ns"] is not None]
+        return max(known, default=None)
+
+    def collect(self) -> list[SampleSet]:
+        """Turn the recording into sample sets, with the probe's own account of them."""
+        account = json.loads(self.result_file(_ACCOUNT).read_bytes())
+        threads = {thread["cpu"]: thread for thread in account["threads"]}
+        found = []
+        for cpu in self.settings.measured_cpus():
+            changes = self._from_account(account, threads.get(cpu))
+            sample_set = self.task.writer.finish(self._set_name(cpu), **changes)
+            if sample_set is not None:
+                found.append(sample_set)
+        return found
+
+    def _from_account(
+        self, account: dict[str, Any], thread: dict[str, Any] | None
+    ) -> dict[str, object]:
+        notes = list(self.notes)
+        if account["status"] not in ("complete", "interrupted"):
+            notes.append(f"the probe ended early: {account['status']}")
+        if not account["mlockall"]:
+            notes.append("memory could not be locked: page faults may count as latency")
+        if account["dma_latency"] != "held":
+            notes.append("the CPUs could not be kept awake: leaving idle states counts as latency")
+        if thread is None:
+            return {"notes": notes}
+        if thread["lost"]:
+            notes.append(f"{thread['lost']} samples were lost: the recording could not keep up")
+        return {
+            "tool_version": account["program_version"],
+            "worst": tuple(WorstSample.model_validate(each) for each in thread["worst"]),
+            "notes": tuple(notes),
+        }
+
+    def _set_name(self, cpu: int) -> str:
+        return f"{self.task.metadata.name}/cpu{cpu}"
