@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from latenz.activity import Activity
+from latenz.errors import BadInput
 from latenz.model import Metadata, SampleSet
+from latenz.programs import probe_program
 from latenz.settings import CpuList, Settings, format_cpu_list
 
 if TYPE_CHECKING:
@@ -146,6 +148,15 @@ def program_version(*command: str) -> str | None:
 def missing_program(program: str, fix: str) -> Obstacle | None:
     """Return an obstacle if a program is not on the PATH."""
     return None if shutil.which(program) else Obstacle(f"{program} is not installed", fix)
+
+
+def missing_own_program(program: str) -> Obstacle | None:
+    """Return an obstacle if a native program of ours has not been built."""
+    try:
+        probe_program(program)
+    except BadInput as mistake:
+        return Obstacle(f"{program} {mistake.what}", mistake.remedy)
+    return None
 
 
 def forbidden_cpus(cpus: tuple[int, ...]) -> Obstacle | None:

@@ -12,8 +12,8 @@ from latenz.engines.base import (
     Obstacle,
     forbidden_cpus,
     forbidden_priority,
+    missing_own_program,
 )
-from latenz.errors import BadInput
 from latenz.model import SampleSet, WorstSample
 from latenz.programs import probe_program
 from latenz.settings import Duration, Priority, format_cpu_list
@@ -53,14 +53,10 @@ class Wakeup(Engine[WakeupSettings]):
     @classmethod
     def obstacle(cls, settings: WakeupSettings) -> Obstacle | None:
         """Return why the probe cannot measure here, or None if it can."""
-        try:
-            probe_program(_PROGRAM)
-        except BadInput as mistake:
-            return Obstacle(f"{_PROGRAM} {mistake.what}", mistake.remedy)
-        forbidden = None
-        if settings.policy != "other":
-            forbidden = forbidden_priority(os.SCHED_FIFO, settings.priority)
-        return forbidden_cpus(settings.measured_cpus()) or forbidden
+        missing = missing_own_program(_PROGRAM) or forbidden_cpus(settings.measured_cpus())
+        if missing or settings.policy == "other":
+            return missing
+        return forbidden_priority(os.SCHED_FIFO, settings.priority)
 
     @classmethod
     def warm_up_ns(cls, settings: WakeupSettings) -> int:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from latenz.stress.base import Stressor
+from latenz.stress.memory import MemoryLoad, MemorySettings
 from latenz.stress.none import NoLoad, NoneSettings
 from latenz.stress.stress_ng import (
     StressNgAll,
@@ -14,13 +15,13 @@ from latenz.stress.stress_ng import (
 )
 
 AnyStressorSettings = Annotated[
-    NoneSettings | StressNgCpuSettings | StressNgAllSettings,
+    NoneSettings | StressNgCpuSettings | StressNgAllSettings | MemorySettings,
     Field(discriminator="kind"),
 ]
 """Settings of any load, told apart by `kind`."""
 
 STRESSORS: dict[str, type[Stressor[Any]]] = {
-    stressor.name: stressor for stressor in (NoLoad, StressNgCpu, StressNgAll)
+    stressor.name: stressor for stressor in (NoLoad, StressNgCpu, StressNgAll, MemoryLoad)
 }
 """Every load by its name."""
 

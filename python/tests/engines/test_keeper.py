@@ -105,6 +105,7 @@ time.sleep(1000)
 """
     process = subprocess.Popen([sys.executable, "-c", owner])
     assert wait_until(lambda: len(processes_marked(mark)) >= 2)  # keeper, daemon
+    assert wait_until(lambda: "\n" in (tmp_path / "out").read_text())
     scratch = Path((tmp_path / "out").read_text().strip())
     assert scratch.exists()
     process.kill()

@@ -36,6 +36,17 @@ def test_cpu_load_computes_and_ends(tmp_path):
     assert account["version"]
 
 
+def test_memory_load_moves_bytes(tmp_path):
+    stressor = load(tmp_path, "memory", array_bytes=1 << 20)
+    stressor.start()
+    time.sleep(1)
+    assert stressor.alive
+    assert stressor.stop() == 0
+    account = stressor.account()
+    assert [each["cpu"] for each in account["threads"]] == sorted(os.sched_getaffinity(0))
+    assert account["bytes"] > 100_000_000
+
+
 def test_all_load_takes_the_classes_one_kind_after_the_other(tmp_path):
     stressor = load(tmp_path, "stress-ng-all", instances=1)
     stressor.start()

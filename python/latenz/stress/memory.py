@@ -1,0 +1,53 @@
+"""Memory bandwidth, by Latenz' own load with the kernels of STREAM."""
+
+import json
+from typing import Any, Literal
+
+from pydantic import Field
+
+from latenz.engines.base import Obstacle, forbidden_cpus, missing_own_program
+from latenz.programs import probe_program
+from latenz.settings import CpuList, format_cpu_list
+from latenz.stress.base import Stressor, StressorSettings
+
+_PROGRAM = "latenz-memory-load"
+
+
+class MemorySettings(StressorSettings):
+    """Load like that of `coppik2025`: STREAM, with arrays larger than the caches."""
+
+    kind: Literal["memory"]
+    cpus: CpuList | None = None
+    """CPUs that load the memory; None: all that this process may run on."""
+    array_bytes: int = Field(default=32 * 1024 * 1024, ge=4096, le=1 << 40)
+    """Size of each of the three arrays of each CPU."""
+    kernel: Literal["copy", "scale", "add", "triad"] | None = None
+    """The kernel of STREAM; None: all in turn."""
+
+
+class MemoryLoad(Stressor[MemorySettings]):
+    """Reads and writes large arrays on every CPU, and tells the bandwidth it reached."""
+
+    name = "memory"
+    settings_type = MemorySettings
+
+    @classmethod
+    def obstacle(cls, settings: MemorySettings) -> Obstacle | None:
+        """Return why this load cannot run here, or None if it can."""
+        return missing_own_program(_PROGRAM) or forbidden_cpus(settings.cpus or ())
+
+    def arguments(self) -> list[str]:
+        """Return the program with its arguments."""
+        settings = self.settings
+        cpus = [f"--cpus={format_cpu_list(settings.cpus)}"] if settings.cpus else []
+        kernel = [f"--kernel={settings.kernel}"] if settings.kernel else []
+        program = str(probe_program(_PROGRAM))
+        return [program, f"--array-bytes={settings.array_bytes}", *cpus, *kernel]
+
+    def account(self) -> dict[str, Any]:
+        """Return the bytes moved, the bandwidth, and both for each CPU and kernel."""
+        try:
+            told = json.loads((self.folder / self.output_file).read_bytes())
+        except ValueError:  # it was killed
+            return {}
+        return {key: told[key] for key in ("program_version", "bytes", "bytes_per_s", "threads")}
