@@ -52,6 +52,8 @@ def read(
         BadInput: The file cannot be read, is of no known format, is damaged, or holds no sample.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise BadInput("is not a regular file", str(path), "save the output in a file first")
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
         name = format_name or recognise(head, str(path))

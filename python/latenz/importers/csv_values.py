@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from latenz.durations import NANOSECONDS
 from latenz.importers.bundle import Described, described
 from latenz.importers.sets import Spool
-from latenz.importers.source import Source
+from latenz.importers.source import INT64_MAX, Source
 from latenz.model import SampleSet
 
 NAME = "csv"
@@ -28,6 +28,8 @@ _LABEL = re.compile(
 _TIMES = frozenset(("t", "time", "timestamp", "time_stamp", "when", "sample_time", "due"))
 _REMEDY = "name a column with its unit, such as latency_us, or state --unit"
 _MOST_COLUMNS = 4096
+_LONGEST_LABEL = 300
+_PLAIN = re.compile(r"(-?)([0-9]{1,18})(?:\.([0-9]{1,18}))?")
 
 
 def matches(head: bytes) -> bool:
@@ -43,7 +45,7 @@ def matches(head: bytes) -> bool:
 
 
 def _with_unit(label: str) -> tuple[str, int] | None:
-    match = _LABEL.fullmatch(label.strip())
+    match = _LABEL.fullmatch(label.strip()) if len(label) <= _LONGEST_LABEL else None
     return (match[1].strip(" _"), NANOSECONDS[match[2] or match[3]]) if match else None
 
 
@@ -185,12 +187,17 @@ def _read_plain(
 
 
 def _ns(source: Source, columns: _Columns, text: str, unit_ns: int, line: int, what: str) -> int:
-    if len(text) < 9 and text.isascii() and text.isdigit():
-        return int(text) * unit_ns
-    value = source.exact(text, unit_ns, line, what[:80])
-    if value.denominator != 1:
-        columns.rounded += 1
-    return value.numerator // value.denominator
+    if plain := _PLAIN.fullmatch(text):
+        sign, whole, fraction = plain.groups()
+        digits = int(whole + fraction) if fraction else int(whole)
+        scale = 10 ** len(fraction) if fraction else 1
+        value, finer = divmod((-digits if sign else digits) * unit_ns, scale)
+        columns.rounded += finer != 0
+        if abs(value) <= INT64_MAX:
+            return value
+    exact = source.exact(text, unit_ns, line, what[:80])
+    columns.rounded += exact.denominator != 1
+    return exact.numerator // exact.denominator
 
 
 def _cell(source: Source, row: list[str], position: int, line: int, what: str) -> str:

@@ -92,7 +92,7 @@ def _described(source: Source, value: object, known: Metadata) -> Metadata:
     """Take over what Latenz wrote about a set when it exported it; values are read anew."""
     exported = described(source, json.dumps(value), None).metadata
     fresh = {"source": known.source, "reported": None, "beyond_range": 0}
-    return exported.model_copy(update={**fresh, "beyond_range_from_ns": None})
+    return exported.model_copy(update=fresh)
 
 
 def _json_thread(fields: Fields, known: Metadata, unit_ns: int, size: int | None) -> SampleSet:
@@ -113,7 +113,7 @@ def _json_thread(fields: Fields, known: Metadata, unit_ns: int, size: int | None
         if beyond < 0:
             raise fields.bad("cycles", f"is {n}, but the histogram holds {n - beyond} samples")
         after_last = max(cells, default=-unit_ns) + unit_ns
-        limit = max(after_last, (size or 0) * unit_ns)
+        limit = max(after_last, (size or 0) * unit_ns, known.beyond_range_from_ns or 0)
         changes |= {"beyond_range": beyond, "beyond_range_from_ns": limit if beyond else None}
     return cells_set(known.model_copy(update=changes), cells, unit_ns)
 

@@ -35,7 +35,7 @@ def matches(head: bytes) -> bool:
 
 def _are_records(head: bytes) -> bool:
     records = list(_RECORD.iter_unpack(head[: len(head) // 28 * 28][: 28 * 64]))
-    return bool(records) and all(
+    return any(s for _, s, _, _ in records) and all(
         cpu < _MOST_CPUS and 0 <= s < _MOST_SECONDS and 0 <= ns < _SECOND and value < 1 << 40
         for cpu, s, ns, value in records
     )

@@ -16,7 +16,7 @@ NAME = "oslat"
 _CELL_NS = 1000
 _ROUNDS_UP = "oslat rounds up: a gap printed as N us lasted from N - 1 to N us"
 _MEAN = "its mean is over all loops, most of which were not interrupted"
-_ROW = re.compile(r"\s*(\d+(?:\.\d+)?) \(us\):\s*(\d+(?:\s+\d+)*)\s*(\(including overflows\))?\s*")
+_ROW = re.compile(r"\s*(\d+(?:\.\d+)?) \(us\):\s*(\d+(?:\s+\d+)*)(\s*\(including overflows\))?\s*")
 _CORES = re.compile(r"\s*Core:\s*(\d+(?:\s+\d+)*)\s*")
 _FIGURES = re.compile(r"\s*(Minimum|Average|Maximum):\s*((?:\d+(?:\.\d+)?\s+)+)\(us\)\s*")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from latenz.errors import BadInput
 
-_RANGE = re.compile(r"\s*\[\s*(-?\d{1,9})\s*(?::\s*(-?\d{1,9})\s*)?\]$")
+_RANGE = re.compile(r"\[ ?(-?\d{1,9}) ?(?:: ?(-?\d{1,9}) ?)?\]$")
 
 
 class Edge:
@@ -84,12 +84,13 @@ def find(wanted: str, names: Sequence[str], separators: str, where: str) -> set[
 def normal(name: str) -> str:
     """Return a name with its bit range attached: `data [7:0]` is `data[7:0]`."""
     match = _RANGE.search(name)
-    return name if match is None else name[: match.start()] + match[0].replace(" ", "")
+    return name if match is None else without_range(name) + match[0].replace(" ", "")
 
 
 def without_range(name: str) -> str:
     """Return a name without its bit range."""
-    return _RANGE.sub("", name)
+    match = _RANGE.search(name)
+    return name if match is None else name[: match.start()].rstrip()
 
 
 def bit_range(name: str) -> tuple[int, int] | None:

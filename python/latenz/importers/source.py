@@ -17,7 +17,7 @@ from latenz.errors import BadInput
 from latenz.model import Metadata, TimeBase
 
 HEAD_BYTES = 1 << 16
-LONGEST_LINE = 1 << 20
+LONGEST_LINE = 1 << 24
 LARGEST_JSON = 1 << 28
 INT64_MAX = 2**63 - 1
 _LINES_PER_PROGRESS = 10_000
@@ -94,7 +94,7 @@ class Source:
                 if self._progress and number % _LINES_PER_PROGRESS == 0:
                     self._progress(file.tell())
                 if len(raw) == LONGEST_LINE:
-                    raise self.bad("the line is longer than 1 MiB", number)
+                    raise self.bad("the line is longer than 16 MiB", number)
                 text = raw.decode("utf-8", errors="replace").rstrip("\r\n")
                 yield number, _TERMINAL_CODE.sub("", text) if "\x1b" in text else text
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from latenz.errors import BadInput
 from latenz.importers.pairing import Pairing
 from latenz.importers.sets import Spool
 from latenz.importers.signals import (
@@ -228,7 +229,9 @@ def _instants(
                 yield line, before, start.count, end.count
                 start.count = end.count = 0
         elif word[0] in _SCALARS and len(word) > 1:
-            for signal in _signals(source, line, watched, word[1:]):
+            if (signals := watched.get(word[1:])) is None:
+                raise _undeclared(source, line, word[1:])
+            for signal in signals:
                 signal.edge.take(_level(word[0], signal.position))
         elif word not in _VALUE_BLOCKS:
             _take_other(source, tokens, line, word, watched)
@@ -252,19 +255,14 @@ def _take_other(
     _, code = next(tokens, (line, ""))
     if not code:
         raise source.bad("a value without a signal", line, "the file is cut")
-    signals = _signals(source, line, watched, code)
+    if (signals := watched.get(code)) is None:
+        raise _undeclared(source, line, code)
     if word[0] in "bB" and signals:
         _take_vector(source, line, word[1:], signals)
 
 
-def _signals(
-    source: Source, line: int, watched: dict[str, list[_Watched]], code: str
-) -> list[_Watched]:
-    """Return what is watched of a signal, which must be declared."""
-    signals = watched.get(code)
-    if signals is None:
-        raise source.bad(f"no signal has the code {code[:40]!r}", line, "the file is damaged")
-    return signals
+def _undeclared(source: Source, line: int, code: str) -> BadInput:
+    return source.bad(f"no signal has the code {code[:40]!r}", line, "the file is damaged")
 
 
 def _take_vector(source: Source, line: int, value: str, signals: list[_Watched]) -> None:

@@ -25,7 +25,7 @@ _RTS = re.compile(
     rf"RTS\|{_TIME}\|{_TIME}\|{_TIME}\| *(\d+)\|(?: *(\d+)\|)? *(\d+:\d+:\d+)/\d+:\d+:\d+\s*"
 )
 _HSD = re.compile(r"HSD\| *(min|avg|max)\| *(\d+) *- *(\d+) *\| *(\d+)\s*")
-_HSS = re.compile(r"HSS\| *(min|avg|max)\| *(\d+)\| *(\S+)\| *(\S+)\s*")
+_HSS = re.compile(r"HSS\| *(min|avg|max)\| *(\d+)\| *([^\s|]{1,20})\| *([^\s|]{1,20})\s*")
 _PERIOD = re.compile(r"== Sampling period: (\d+(?:\.\d+)?) us\s*")
 _MODE = re.compile(r"== Test mode: (.{1,80}?)\s*")
 _POINT = re.compile(rb"-?\d+(?:\.\d+)?(?:e[+-]\d+)? \d+")
@@ -106,7 +106,7 @@ def _take_line(source: Source, table: _Table, line: int, content: str) -> None:
         _take_cell(source, table, line, match)
     elif match := _HSS.fullmatch(content):
         n = source.count(match[2], line, "the number of samples")
-        table.statistics[match[1]] = (n, match[3][:20], match[4][:20])
+        table.statistics[match[1]] = (n, match[3], match[4])
     elif match := _PERIOD.fullmatch(content):
         table.period_ns = source.whole(match[1], 1000, line, "the sampling period") or None
     elif match := _MODE.fullmatch(content):

@@ -211,26 +211,30 @@ def fuzz(name: str, mutations: int, seed: int, folder: Path) -> tuple[int, int]:
     sources = seeds(name)
     assert sources, name
     path = folder / f"mutated-{name}"
-    signal.signal(signal.SIGPROF, _alarm)
-    read = refused = 0
+    read = 0
     for _ in range(mutations):
-        path.write_bytes(mutate(chance.choice(sources), sources, chance))
-        format_name = name if chance.random() < 0.8 else None
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        try:
-            sets = importers.read(path, format_name, **OPTIONS.get(name, {}))
-            for sample_set in sets:
-                check(sample_set)
-            read += 1
-        except BadInput as mistake:
-            refusal = str(mistake)
-            if "\n" in refusal or not (path.name in refusal or "--" in refusal):
-                raise RuntimeError(f"unclear: {refusal}") from mistake
-            refused += 1
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
+        content = mutate(chance.choice(sources), sources, chance)
+        read += read_one(name, content, name if chance.random() < 0.8 else None, path)
     path.unlink()
-    return read, refused
+    return read, mutations - read
+
+
+def read_one(name: str, content: bytes, format_name: str | None, path: Path) -> bool:
+    """Read one file under the time guard; tell whether it was read, and not refused."""
+    path.write_bytes(content)
+    signal.signal(signal.SIGPROF, _alarm)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        for sample_set in importers.read(path, format_name, **OPTIONS.get(name, {})):
+            check(sample_set)
+    except BadInput as mistake:
+        refusal = str(mistake)
+        if "\n" in refusal or not (path.name in refusal or "--" in refusal):
+            raise RuntimeError(f"unclear: {refusal}") from mistake
+        return False
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return True
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import examples
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latenz import importers
@@ -260,6 +260,7 @@ EDGES = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(policy=st.sampled_from(POLICIES), steps=EDGES)
 def test_pairing_keeps_the_rules(policy, steps):
     time, edges = 0, []
@@ -277,6 +278,7 @@ def test_pairing_keeps_the_rules(policy, steps):
     assert (pairing.overlaps, pairing.orphan_ends, pairing.open_at_end) == counted
 
 
+@settings(deadline=None)
 @given(
     policy=st.sampled_from(POLICIES),
     changes=st.lists(
