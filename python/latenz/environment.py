@@ -245,10 +245,12 @@ def _own_version() -> dict[str, str | bool | None]:
             return None
         return done.stdout.strip() if done.returncode == 0 else None
 
-    changes = git("status", "--porcelain", "--untracked-files=no")
+    # Installed inside somebody's project, that project's revision is not ours.
+    ours = git("ls-files", "--error-unmatch", Path(__file__).name) is not None
+    changes = git("status", "--porcelain", "--untracked-files=no") if ours else None
     return {
         "version": version("latenz"),
-        "revision": git("rev-parse", "HEAD"),
+        "revision": git("rev-parse", "HEAD") if ours else None,
         "modified": None if changes is None else bool(changes),
     }
 
@@ -261,9 +263,21 @@ def moment() -> dict[str, Any]:
         "available_memory_bytes": int(memory[1]) * 1024 if memory else None,
         "frequency_khz": _of_each_cpu("cpufreq/scaling_cur_freq"),
         "throttled": _of_each_cpu("thermal_throttle/core_throttle_count"),
+        "steal_ns": _steal_ns(),
         "smi": {str(cpu): smi_count(cpu) for cpu in sorted(os.sched_getaffinity(0))},
         "interrupts": interrupts(),
         "softirqs": _per_cpu_table(read_text("/proc/softirqs") or ""),
+    }
+
+
+def _steal_ns() -> dict[str, int]:
+    """Return how long the hypervisor has kept each CPU from running, since boot."""
+    tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    rows = (line.split() for line in (read_text("/proc/stat") or "").splitlines())
+    return {
+        row[0].removeprefix("cpu"): int(row[8]) * tick_ns
+        for row in rows
+        if re.fullmatch(r"cpu\d+", row[0]) and len(row) > 8
     }
 
 

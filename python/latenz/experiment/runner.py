@@ -111,6 +111,8 @@ def run_experiment(
         with _stopped_by_signals(watch):
             _measure_all(experiment, plan, benches, writer, observer, watch)
         status = "interrupted" if watch.stopped else "complete"
+    except OSError as error:
+        raise BadInput(f"cannot be written ({error.strerror})", str(folder)) from None
     finally:
         writer.close(status)
     return writer
