@@ -15,6 +15,7 @@ VERBS = (
     "import",
     "export",
     "query",
+    "report",
     "published",
     "sample-size",
     "doctor",

@@ -32,7 +32,7 @@ def command(
     from latenz.statistics import summarize
     from latenz.store import open_sample_sets
 
-    asked = [_deadline(text) for text in deadline or []]
+    asked = [asked_deadline(text) for text in deadline or []]
     sample_sets = open_sample_sets(path)
     summaries = [summarize(sample_set, asked, confidence) for sample_set in sample_sets]
     if json:
@@ -47,7 +47,12 @@ def command(
     raise typer.Exit(_gate(summaries, {limit.name for limit in asked}))
 
 
-def _deadline(text: str) -> "Deadline":
+def asked_deadline(text: str) -> "Deadline":
+    """Return the deadline that an option --deadline asks to judge by.
+
+    Raises:
+        BadInput: The text is no duration above zero.
+    """
     from latenz.durations import parse_duration
     from latenz.errors import BadInput
     from latenz.model import Deadline

@@ -1,0 +1,145 @@
+"""What the report needs to know of each sample set, gathered in bounded memory."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from latenz.model import Deadline, Metadata, SampleSet, TimeBase
+from latenz.report.distribution import CellCounter, Distribution, Integers, histogram_distribution
+from latenz.report.series import Bucket, Late, SeriesBuilder
+from latenz.statistics import Summary, summarize
+from latenz.statistics.tail import TailFit, TailRefusal, fit_tail
+
+Progress = Callable[[str], None]
+"""Called with the label of a set when the work on it starts."""
+
+_SERIES_POINTS = 60_000
+_MOST_BUCKETS = 1_500
+_FEWEST_BUCKETS = 60
+
+
+@dataclass(frozen=True)
+class View:
+    """One sample set as the report shows it.
+
+    Attributes:
+        label: Its name, unlike that of every other set in the report.
+        metadata: What the set is.
+        summary: Its figures and verdicts.
+        distribution: Its cells; none of them if only printed figures are known.
+        series: Smallest and largest latency over time, in buckets.
+        origin_ns: When the first sample was due; None where times are not known, so that buckets
+            lie at sample numbers and not at times since the first sample.
+        peaks_only: The buckets come from the largest latency of each second.
+        late: The latest samples found in the values.
+        tail: The extrapolated tail, or why it must not be extrapolated; None for printed figures.
+    """
+
+    label: str
+    metadata: Metadata
+    summary: Summary
+    distribution: Distribution = field(default_factory=Distribution.empty)
+    series: list[Bucket] = field(default_factory=list)
+    origin_ns: int | None = None
+    peaks_only: bool = False
+    late: list[Late] = field(default_factory=list)
+    tail: TailFit | TailRefusal | None = None
+
+    @property
+    def time_base(self) -> TimeBase:
+        """What kind of clock the values were read from."""
+        return self.metadata.time_base
+
+    @property
+    def published(self) -> bool:
+        """Printed in a publication, not measured."""
+        return self.time_base == TimeBase.PUBLISHED
+
+    @property
+    def times_known(self) -> bool:
+        """The buckets lie at times, not at sample numbers."""
+        return self.origin_ns is not None
+
+    @property
+    def condition(self) -> str:
+        """The condition it was measured under; without one, its name without the CPU."""
+        return self.metadata.condition or self.label.rpartition("/")[0] or self.label
+
+
+def collect(
+    sample_sets: Sequence[tuple[str, SampleSet]],
+    deadlines: Sequence[Deadline] = (),
+    confidence: float = 0.95,
+    progress: Progress = lambda _label: None,
+) -> list[View]:
+    """Look at each set for its figures, for its pictures, and for its tail.
+
+    Args:
+        sample_sets: Labels and sets.
+        deadlines: Deadlines to judge besides those of the sets themselves.
+        confidence: One-sided confidence level of the exceedance bounds.
+        progress: Told when the work on a set starts.
+    """
+    buckets = _SERIES_POINTS // max(1, len(sample_sets))
+    buckets = min(_MOST_BUCKETS, max(_FEWEST_BUCKETS, buckets))
+    views = []
+    for label, sample_set in sample_sets:
+        progress(label)
+        given = () if sample_set.metadata.time_base == TimeBase.PUBLISHED else deadlines
+        summary = summarize(sample_set, given, confidence)
+        view = View(label, sample_set.metadata, summary)
+        views.append(_SEEN[sample_set.form](view, sample_set, buckets))
+    return views
+
+
+def _see_samples(view: View, sample_set: SampleSet, buckets: int) -> View:
+    counter = CellCounter()
+    builder = SeriesBuilder(view.summary.n or 1, min(buckets, view.summary.n or 1))
+    for batch in sample_set.batches("latency_ns", "t_ns", "missed"):
+        latency_ns = _column(batch, "latency_ns")
+        if latency_ns is not None:
+            counter.add(latency_ns)
+            builder.add(latency_ns, _column(batch, "t_ns"), _column(batch, "missed"))
+    return replace(
+        view,
+        distribution=counter.distribution(sample_set.metadata.resolution_ns),
+        series=builder.series,
+        origin_ns=builder.origin_ns,
+        late=builder.worst,
+        tail=fit_tail(sample_set),
+    )
+
+
+def _see_histogram(view: View, sample_set: SampleSet, buckets: int) -> View:
+    view = replace(view, distribution=histogram_distribution(sample_set), tail=fit_tail(sample_set))
+    peaks = sample_set.peaks
+    if peaks is None:
+        return view
+    n = sum(len(batch) for batch in peaks.batches("latency_ns"))
+    builder = SeriesBuilder(n, min(buckets, n))
+    for batch in peaks.batches("latency_ns", "t_ns"):
+        latency_ns = _column(batch, "latency_ns")
+        if latency_ns is not None:
+            builder.add(latency_ns, _column(batch, "t_ns"), None)
+    return replace(
+        view,
+        series=builder.series,
+        origin_ns=builder.origin_ns,
+        peaks_only=True,
+        late=builder.worst,
+    )
+
+
+def _column(batch: pa.RecordBatch, name: str) -> Integers | None:
+    if name not in batch.schema.names:
+        return None
+    return np.asarray(batch.column(name).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+_SEEN: dict[str, Callable[[View, SampleSet, int], View]] = {
+    "samples": _see_samples,
+    "histogram": _see_histogram,
+    "summary": lambda view, _sample_set, _buckets: view,
+}

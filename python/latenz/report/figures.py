@@ -1,0 +1,288 @@
+"""The data of each figure, as plain values for the drawing code in the page.
+
+A panel never holds two time bases: their values share neither an axis nor a scale.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from latenz.model import Deadline
+from latenz.report import words
+from latenz.report.collect import View
+from latenz.report.distribution import exceedance, histogram_bins, violin
+from latenz.statistics.tail import TailFit
+
+BAND_CONFIDENCE = 0.95
+_SETS_IN_A_PANEL = 12
+_CURVE_POINTS = 24_000
+_TAIL_POINTS = 40
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot.
+
+    Attributes:
+        key: A name for the plot, safe as an HTML id.
+        kind: Which drawing function the page uses.
+        time_base: The time base of all its values.
+        title: What distinguishes it from its neighbours; may be empty.
+        description: What it shows in words, for those who cannot see it.
+        data: What the drawing function takes.
+        notes: What a reader of the plot must know.
+        height: Height in rem where it depends on the number of sets; 0: the page's own.
+    """
+
+    key: str
+    kind: str
+    time_base: str
+    title: str
+    description: str
+    data: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    height: int = 0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels of one kind, under one heading."""
+
+    key: str
+    title: str
+    caption: str
+    panels: list[Panel]
+
+
+def figures(views: list[View]) -> list[Figure]:
+    """Return all figures that have anything to show, in the order of the page."""
+    points = max(48, min(200, _CURVE_POINTS // max(1, len(views))))
+
+    def exceedance_data(view: View) -> dict[str, Any]:
+        return _exceedance_data(view, points)
+
+    made = [
+        _figure("averages", "Averages and maxima", _AVERAGES, views, _averages_data),
+        _figure("violins", "Distributions side by side", _VIOLINS, views, _violin_data),
+        _figure("histograms", "Histogram", _HISTOGRAMS, views, _histogram_data),
+        _figure("exceedance", "Exceedance", _EXCEEDANCE, views, exceedance_data),
+        _figure("series", "Latency over time", _SERIES, views, _series_data, _by_condition),
+    ]
+    return [figure for figure in made if figure.panels]
+
+
+_AVERAGES = (
+    "Average and maximum of each sample set, as in Figs. 8 and 9 of Alonso et al., Electronics"
+    " 2024, 13, 1626. The hatching tells the time base."
+)
+_VIOLINS = (
+    "Each outline is as wide as latencies of that size are frequent (kernel density over the"
+    " logarithm, every sample counted). Marks: median, 99 % and 99.9 % quantile, maximum."
+)
+_HISTOGRAMS = (
+    "Number of samples in bars of a twentieth of a decade or less, or of the tool's resolution"
+    " where that is coarser. Both axes are logarithmic, so that single late samples stay visible."
+)
+_EXCEEDANCE = (
+    "Share of samples at or above each latency. The band is the pointwise"
+    f" {words.percent(BAND_CONFIDENCE)} Clopper-Pearson confidence interval: it assumes no"
+    " distribution, but independent samples. Skipped activations are not samples and are not in"
+    " this curve; the verdicts count them. A dotted line that leaves a curve is its fitted tail; one"
+    " between triangles spans samples beyond a histogram's range."
+)
+_SERIES = (
+    "Smallest and largest latency in each of up to 1,500 stretches of equally many samples: however"
+    " long the recording, no peak is left out. Triangles mark skipped activations."
+)
+
+_Grouping = Callable[[list[View]], list[tuple[str, list[View]]]]
+
+
+def _by_condition(views: list[View]) -> list[tuple[str, list[View]]]:
+    ordered: dict[str, list[View]] = {}
+    for view in views:
+        ordered.setdefault(view.condition, []).append(view)
+    return list(ordered.items())
+
+
+def _together(views: list[View]) -> list[tuple[str, list[View]]]:
+    """Put all sets in one panel while their curves can be told apart."""
+    return [("", views)] if len(views) <= _SETS_IN_A_PANEL else _by_condition(views)
+
+
+def _figure(
+    key: str,
+    title: str,
+    caption: str,
+    views: list[View],
+    data: Callable[[View], dict[str, Any]],
+    grouping: _Grouping = _together,
+) -> Figure:
+    panels: list[Panel] = []
+    for time_base, same_base in by_time_base(views):
+        shown = [view for view in same_base if _has(view, key)]
+        for name, members in grouping(shown) if shown else []:
+            looks = _looks(members)
+            series = [
+                {"label": view.label, **look, **data(view)}
+                for view, look in zip(members, looks, strict=True)
+            ]
+            panels.append(
+                Panel(
+                    key=f"{key}-{len(panels)}",
+                    kind=key,
+                    time_base=time_base,
+                    title=name,
+                    description=f"{title}. {'; '.join(map(words.set_in_words, members))}.",
+                    data={"series": series, "timeBase": time_base, "limits": _limits(members)},
+                    notes=_notes(members) if key not in ("averages", "series") else (),
+                    height=_height(key, len(members)),
+                )
+            )
+    return Figure(key, title, caption, panels)
+
+
+def _height(key: str, sets: int) -> int:
+    """Return the height of plots that give each set a row of its own."""
+    rows = {"averages": (8, 3), "violins": (6, 4)}.get(key)
+    return rows[0] + rows[1] * sets if rows else 0
+
+
+def by_time_base(views: Iterable[View]) -> list[tuple[str, list[View]]]:
+    """Return the views of each time base, silicon first and publications last."""
+    order = list(words.TIME_BASES)
+    ranked = sorted(views, key=lambda view: order.index(view.time_base.value))
+    return [
+        (base, list(group))
+        for base, group in groupby(ranked, key=lambda view: view.time_base.value)
+    ]
+
+
+def _has(view: View, key: str) -> bool:
+    if key == "averages":
+        return view.summary.mean_ns is not None or view.summary.max_ns is not None
+    if key == "series":
+        return bool(view.series)
+    return len(view.distribution.count) > 0
+
+
+def _looks(views: list[View]) -> list[dict[str, int]]:
+    """Give each condition a colour and each of its sets a dash; one condition: colours only."""
+    conditions = [name for name, _ in _by_condition(views)]
+    if len(conditions) == 1:
+        return [{"colour": i, "dash": 0} for i in range(len(views))]
+    seen = dict.fromkeys(conditions, -1)
+    looks = []
+    for view in views:
+        seen[view.condition] += 1
+        looks.append({"colour": conditions.index(view.condition), "dash": seen[view.condition]})
+    return looks
+
+
+def _limits(views: list[View]) -> list[dict[str, Any]]:
+    limits: dict[Deadline | tuple[str, int], None] = {}
+    for view in views:
+        for verdict in view.summary.deadlines:
+            limits[(verdict.name, verdict.limit_ns)] = None
+    return [{"name": name, "ns": ns} for name, ns in limits]
+
+
+def _notes(views: list[View]) -> tuple[str, ...]:
+    """Say what a logarithmic axis leaves out."""
+    return tuple(
+        f"{view.label}: {view.distribution.not_drawable:,} samples at or below zero cannot be drawn"
+        " on a logarithmic axis."
+        for view in views
+        if view.distribution.not_drawable
+    )
+
+
+def _averages_data(view: View) -> dict[str, Any]:
+    return {"mean": view.summary.mean_ns, "max": view.summary.max_ns}
+
+
+def _violin_data(view: View) -> dict[str, Any]:
+    outline = violin(view.distribution)
+    return {
+        "latency": _significant(outline.latency_ns, 5),
+        "width": [round(float(width), 3) for width in outline.width],
+        "marks": [
+            {"name": name, "ns": ns}
+            for name, ns in (
+                ("median", view.summary.median_ns),
+                ("99 %", view.summary.quantiles_ns.get("0.99")),
+                ("99.9 %", view.summary.quantiles_ns.get("0.999")),
+                ("max", view.summary.max_ns),
+            )
+            if ns is not None
+        ],
+    }
+
+
+def _histogram_data(view: View) -> dict[str, Any]:
+    bins = histogram_bins(view.distribution)
+    return {
+        "left": [round(float(ns), 1) for ns in bins.left],
+        "right": [round(float(ns), 1) for ns in bins.right],
+        "count": bins.count.tolist(),
+        **_beyond(view),
+    }
+
+
+def _beyond(view: View) -> dict[str, Any]:
+    if not view.distribution.beyond:
+        return {}
+    return {
+        "beyond": view.distribution.beyond,
+        "beyondFrom": view.distribution.beyond_from_ns or int(view.distribution.upper[-1]),
+        "max": view.summary.max_ns,
+    }
+
+
+def _exceedance_data(view: View, points: int) -> dict[str, Any]:
+    curve = exceedance(view.distribution, points, BAND_CONFIDENCE)
+    return {
+        "latency": curve.latency_ns.tolist(),
+        "atOrAbove": curve.at_or_above.tolist(),
+        "n": curve.n,
+        "lower": _significant(curve.lower, 4),
+        "upper": _significant(curve.upper, 4),
+        **_beyond(view),
+        **_tail_data(view),
+    }
+
+
+def _tail_data(view: View) -> dict[str, Any]:
+    """Return the fitted tail, drawn to what happens once in ten times as many activations."""
+    if not isinstance(view.tail, TailFit):
+        return {}
+    last = view.tail.return_level(10 * view.tail.n).value
+    latencies = view.tail.threshold_ns + np.geomspace(
+        1, last - view.tail.threshold_ns, _TAIL_POINTS
+    )
+    return {
+        "tail": {
+            "latency": _significant(latencies, 6),
+            "share": _significant(view.tail.exceedance_curve(latencies), 4),
+        }
+    }
+
+
+def _series_data(view: View) -> dict[str, Any]:
+    return {
+        "at": [
+            round(bucket.at / 1e9, 6) if view.times_known else bucket.at for bucket in view.series
+        ],
+        "min": [bucket.min_ns for bucket in view.series],
+        "max": [bucket.max_ns for bucket in view.series],
+        "missed": [[i, b.missed] for i, b in enumerate(view.series) if b.missed],
+        "timesKnown": view.times_known,
+        "peaksOnly": view.peaks_only,
+    }
+
+
+def _significant(values: Iterable[float], digits: int) -> list[float]:
+    return [float(f"{value:.{digits}g}") for value in values]

@@ -1,0 +1,439 @@
+"""The page: verdicts, tables, figures and provenance, rendered into one self-contained file.
+
+Names, notes and contexts come from files of unknown origin. The template escapes all of them, the
+figures' data are embedded so that no text can end their element, and a Content Security Policy
+admits only the three scripts of the page, by their hashes, and no request at all.
+"""
+
+import base64
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TextIO
+
+import jinja2
+from markupsafe import Markup
+
+from latenz import published
+from latenz.errors import BadInput
+from latenz.model import Deadline, SampleSet
+from latenz.report import words
+from latenz.report.collect import Progress, View, collect
+from latenz.report.figures import by_time_base, figures
+from latenz.statistics import QUANTILES, Summary, Verdict
+from latenz.statistics.tail import TailFit, TailRefusal
+from latenz.store import open_sample_sets
+from latenz.store.run import Run, RunInfo
+
+_ASSETS = Path(__file__).parent / "assets"
+_SEVERITY = {"violates": 0, "not shown": 1, "meets": 2}
+_WORST_SHOWN = 20
+
+
+def _percent(probability: str) -> str:
+    """Return a probability written as a decimal in per cent, exactly: "0.999" is "99.9"."""
+    return f"{Decimal(probability) * 100:f}".rstrip("0").rstrip(".")
+
+
+@dataclass(frozen=True)
+class ReportedRun:
+    """What a report is made from: a run folder, or one file without a run around it.
+
+    Attributes:
+        name: How to call it where several runs are reported together.
+        sample_sets: Its sample sets.
+        info: The content of its `run.json`, if it has one.
+    """
+
+    name: str
+    sample_sets: Sequence[SampleSet]
+    info: RunInfo | None = None
+
+
+def open_runs(paths: Sequence[Path]) -> list[ReportedRun]:
+    """Open what is to be reported; a run's published reference values come with it.
+
+    Raises:
+        BadInput: A path cannot be read, or a run names published values that do not exist.
+    """
+    counted = Counter(path.resolve().name for path in paths)
+    return [
+        _open_run(path, name if counted[name] == 1 else str(path))
+        for path in paths
+        for name in [path.resolve().name]
+    ]
+
+
+def _open_run(path: Path, name: str) -> ReportedRun:
+    if not path.is_dir():
+        return ReportedRun(name, open_sample_sets(path))
+    run = Run.open(path)
+    reference = [one for table in run.info.published for one in published.load(table)]
+    return ReportedRun(name, [*run.sample_sets, *reference], run.info)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One verdict, with the sample set it is about and a sentence that says what it rests on."""
+
+    view: View
+    verdict: Verdict
+    sentence: str
+
+
+@dataclass
+class JudgedDeadline:
+    """A deadline and its verdicts, the most severe first."""
+
+    name: str
+    limit_ns: int
+    judgements: list[Judgement] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> str:
+        """The most severe of its verdicts."""
+        return min((j.verdict.verdict for j in self.judgements), key=lambda v: _SEVERITY[v])
+
+    @property
+    def headline(self) -> str:
+        """Say how many of the sample sets have the most severe verdict."""
+        worst = self.verdict
+        found = sum(j.verdict.verdict == worst for j in self.judgements)
+        sets = len(self.judgements)
+        who = f"{found} of {sets} sample sets" if sets > 1 else "The sample set"
+        does = {
+            "meets": "meets it" if sets == 1 else "meet it",
+            "violates": "violates it" if found == 1 else "violate it",
+            "not shown": "does not show that it is met"
+            if found == 1
+            else "do not show that it is met",
+        }
+        return f"{who} {does[worst]}."
+
+
+def write_report(
+    runs: Sequence[ReportedRun],
+    output: Path,
+    deadlines: Sequence[Deadline] = (),
+    confidence: float = 0.95,
+    progress: Progress = lambda _label: None,
+) -> list[View]:
+    """Write one HTML file about all sample sets of some runs; return what it shows.
+
+    Args:
+        runs: What to report.
+        output: The file to write; it appears only when it is whole.
+        deadlines: Deadlines to judge besides those of the sets themselves.
+        confidence: One-sided confidence level of the exceedance bounds.
+        progress: Told when the work on a sample set starts.
+
+    Raises:
+        BadInput: There is no sample set, a set is damaged, or the file cannot be written.
+    """
+    labelled = list(_labelled(runs))
+    if not labelled:
+        raise BadInput("holds no sample set", ", ".join(run.name for run in runs), "record some")
+    with _replacing(output) as target:
+        views = collect(labelled, deadlines, confidence, progress)
+        target.write(render(runs, views))
+    return views
+
+
+@contextmanager
+def _replacing(output: Path) -> Iterator[TextIO]:
+    """Open a file that takes the place of `output` once it is whole.
+
+    What is no regular file, such as /dev/stdout, is written to and never replaced.
+    """
+    special = output.exists() and not output.is_file()
+    target = output if special else output.with_name(output.name + ".partial")
+    try:
+        with target.open("w", encoding="utf-8") as file:
+            yield file
+        if not special:
+            target.replace(output)
+    except OSError as error:
+        raise BadInput(
+            f"cannot be written ({error.strerror})", str(output), "name another file with -o"
+        ) from None
+    finally:
+        if not special:
+            target.unlink(missing_ok=True)
+
+
+def _labelled(runs: Sequence[ReportedRun]) -> list[tuple[str, SampleSet]]:
+    """Give every set a name that no other set of the report has."""
+    taken: dict[str, int] = {}
+    labelled = []
+    for run in runs:
+        for sample_set in run.sample_sets:
+            name = sample_set.metadata.name
+            label = f"{run.name}: {name}" if len(runs) > 1 else name
+            taken[label] = taken.get(label, 0) + 1
+            labelled.append(
+                (label if taken[label] == 1 else f"{label} ({taken[label]})", sample_set)
+            )
+    return labelled
+
+
+def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
+    """Return the page."""
+    scripts = {
+        "theme": (_ASSETS / "theme.js").read_text(encoding="utf-8"),
+        "report": (_ASSETS / "report.js").read_text(encoding="utf-8"),
+        "plotly": _plotly(),
+    }
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_ASSETS),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        count=words.count,
+        duration=words.duration,
+        exact=words.exact,
+        in_unit=words.in_unit,
+        one_in=words.one_in,
+        percent=words.percent,
+        json_script=json_script,
+    )
+    judged = judged_deadlines([view for view in views if not view.published])
+    return environment.get_template("report.html.j2").render(
+        title=_title(runs),
+        facts=_facts(runs, views),
+        runs=runs,
+        unfinished=[run for run in runs if run.info is not None and run.info.status != "complete"],
+        judged=judged,
+        judged_published=judged_deadlines([view for view in views if view.published]),
+        overall=_overall(judged),
+        explained=words.EXPLAINED,
+        tables=[_table(base, group) for base, group in by_time_base(views)],
+        time_bases=words.TIME_BASES,
+        figures=figures(views),
+        tails=[_tail_row(view, view.tail) for view in views if view.tail is not None],
+        worst=[(view, found) for view in views if (found := worst_samples(view))],
+        notes=_notes(views),
+        views=views,
+        policy=_policy(scripts),
+        scripts={name: Markup(text) for name, text in scripts.items()},  # noqa: S704 - our own files
+        style=Markup((_ASSETS / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - ours
+        version=version("latenz"),
+        made=_moment(datetime.now(UTC).isoformat()),
+    )
+
+
+def json_script(value: object) -> Markup:
+    """Return JSON that no text in it can turn into markup inside a script element."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704 - made harmless above
+
+
+def judged_deadlines(views: list[View]) -> list[JudgedDeadline]:
+    """Return each deadline with all its verdicts, the most severe first."""
+    found: dict[tuple[str, int], JudgedDeadline] = {}
+    for view in views:
+        for verdict in view.summary.deadlines:
+            key = (verdict.name, verdict.limit_ns)
+            sentence = words.verdict_sentence(verdict, view.summary.missed_periods)
+            found.setdefault(key, JudgedDeadline(*key)).judgements.append(
+                Judgement(view, verdict, sentence)
+            )
+    for deadline in found.values():
+        deadline.judgements.sort(key=lambda j: _SEVERITY[j.verdict.verdict])
+    return sorted(found.values(), key=lambda d: (_SEVERITY[d.verdict], d.limit_ns))
+
+
+def worst_samples(view: View) -> list[dict[str, Any]]:
+    """Return the worst samples: with context if the probe kept one, else as found in the data."""
+    kept = sorted(view.metadata.worst, key=lambda sample: -sample.latency_ns)[:_WORST_SHOWN]
+    if kept:
+        return [
+            {
+                "ns": s.latency_ns,
+                "at": s.t_ns - (view.origin_ns or 0),
+                "missed": s.missed,
+                "context": s.context,
+            }
+            for s in kept
+        ]
+    return [
+        {"ns": late.latency_ns, "at": late.at, "missed": late.missed, "context": {}}
+        for late in view.late
+    ]
+
+
+def _tail_row(view: View, tail: TailFit | TailRefusal) -> dict[str, Any]:
+    """Return what the table of tails says about one set."""
+    row: dict[str, Any] = {"view": view, "diagnostics": tail.diagnostics, "fit": None}
+    if isinstance(tail, TailRefusal):
+        return {**row, "reason": tail.reason}
+    return {**row, "fit": tail, "estimates": words.tail_estimates(tail, view.summary.deadlines)}
+
+
+def _overall(judged: list[JudgedDeadline]) -> tuple[str, str]:
+    """Return the most severe verdict of all, and a sentence about all deadlines."""
+    if not judged:
+        return "none", "No deadline was given, so nothing was judged."
+    worst = judged[0].verdict
+    found = sum(deadline.verdict == worst for deadline in judged)
+    all_of = f"All {found} deadlines are" if found > 1 else "The deadline is"
+    of = f"{found} of {len(judged)} deadlines" if len(judged) > 1 else "The deadline"
+    is_or_are = "is" if found == 1 else "are"
+    return worst, {
+        "violates": f"{of} {is_or_are} violated.",
+        "not shown": f"{of} {is_or_are} not shown to be met. None is violated.",
+        "meets": f"{all_of} met.",
+    }[worst]
+
+
+def _quantile(probability: str, summary: Summary) -> int | None:
+    return summary.quantiles_ns.get(probability)
+
+
+@dataclass(frozen=True)
+class _Column:
+    key: str
+    heading: str
+    meaning: str
+    value: Callable[[Summary], float | None]
+    is_time: bool = True
+    always: bool = True
+    """Shown also where no sample set of the table has a value."""
+
+
+_COLUMNS = (
+    _Column("n", "n", "number of samples", lambda s: s.n, is_time=False),
+    _Column("mean_ns", "Avg.", "arithmetic mean", lambda s: s.mean_ns),
+    _Column("median_ns", "Median", "middle value", lambda s: s.median_ns),
+    _Column("max_ns", "Max.", "largest latency", lambda s: s.max_ns),
+    _Column(
+        "jitter_ns", "Jitter", "the greater of max - mean and mean - min", lambda s: s.jitter_ns
+    ),
+    _Column("stdev_ns", "Dev.", "standard deviation of the sample (n - 1)", lambda s: s.stdev_ns),
+    _Column("min_ns", "Min.", "smallest latency", lambda s: s.min_ns, always=False),
+    *(
+        _Column(
+            f"p{_percent(p)}_ns",
+            f"{_percent(p)} %",
+            f"quantile: the ceil({p} n)-th smallest latency",
+            partial(_quantile, p),
+            always=False,
+        )
+        for p in QUANTILES[1:]
+    ),
+    _Column(
+        "missed_periods",
+        "Missed",
+        "activations without a sample of their own because the previous one was late",
+        lambda s: s.missed_periods,
+        is_time=False,
+        always=False,
+    ),
+    _Column(
+        "beyond_range",
+        "Beyond range",
+        "samples known only to lie at or beyond the end of the tool's histogram",
+        lambda s: s.beyond_range,
+        is_time=False,
+        always=False,
+    ),
+)
+"""From Avg. to Dev. the layout of Table 4 of Alonso et al., Electronics 2024, 13, 1626."""
+
+
+def _table(time_base: str, views: list[View]) -> dict[str, Any]:
+    """Return the summary table of one time base."""
+    unit, size = words.table_unit([v.summary.mean_ns or v.summary.max_ns or 0 for v in views])
+    columns = [
+        column
+        for column in _COLUMNS
+        if column.always or any(column.value(view.summary) for view in views)
+    ]
+    return {"time_base": time_base, "unit": unit, "size": size, "columns": columns, "views": views}
+
+
+def _title(runs: Sequence[ReportedRun]) -> str:
+    names = []
+    for run in runs:
+        experiment = (run.info.experiment or {}) if run.info else {}
+        names.append(str(experiment.get("title") or experiment.get("name") or run.name))
+    return " · ".join(dict.fromkeys(names))
+
+
+def _facts(runs: Sequence[ReportedRun], views: list[View]) -> list[tuple[str, str]]:
+    """Return the few facts that belong at the top: machine, kernel, when, how much."""
+
+    def all_of(values: list[str | None]) -> str:
+        return ", ".join(dict.fromkeys(value for value in values if value))
+
+    measured = [view for view in views if not view.published]
+    known = sum(view.summary.n or 0 for view in measured)
+    facts = [
+        ("Machine", all_of([view.metadata.machine for view in measured])),
+        ("Kernel", all_of([view.metadata.kernel for view in measured])),
+        ("Recorded", all_of([_moment(run.info.created) for run in runs if run.info])),
+        ("Tool", all_of([view.metadata.tool for view in measured])),
+        ("Samples", f"{known:,} in {len(measured)} sets"),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _moment(timestamp: str) -> str:
+    """Return a time stamp as people read it; text that is none stays as it is."""
+    try:
+        moment = datetime.fromisoformat(timestamp).astimezone(UTC)
+    except ValueError:
+        return timestamp
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _notes(views: list[View]) -> list[tuple[list[str], str]]:
+    """Return each note once, with the sample sets it is about."""
+    found: dict[str, list[str]] = {}
+    for view in views:
+        for note in view.summary.notes:
+            found.setdefault(note, []).append(view.label)
+    return [(labels, note) for note, labels in found.items()]
+
+
+def _plotly() -> str:
+    """Return the plotting library from its Python package; it must not end its own element."""
+    import plotly
+
+    text = (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_text("utf-8")
+    if "</script" in text.lower() or "<!--" in text:
+        raise BadInput(
+            f"plotly {version('plotly')} cannot be embedded: its code closes a script element",
+            "plotly.min.js",
+            "install the version in setup/python-base.lock",
+        )
+    return text
+
+
+def _policy(scripts: dict[str, str]) -> str:
+    """Return a Content Security Policy: only our scripts, no request of any kind.
+
+    Styles must be allowed inline because plotly.js sets them on the elements it draws; images
+    may be `data:` and `blob:`, which is how it saves a plot as a picture.
+    """
+    digests = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in scripts.values()
+    )
+    return (
+        "default-src 'none'; script-src "
+        + " ".join(f"'sha256-{digest}'" for digest in digests)
+        + "; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )

@@ -1,0 +1,277 @@
+"""The report as a person gets it: opened in Chromium, read, hovered, switched, printed."""
+
+import csv
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from conftest import HOSTILE, Example
+from playwright.sync_api import Browser, Page, sync_playwright
+
+CHROMIUM = "/usr/bin/chromium"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Browser, example: Example) -> Iterator[Page]:
+    context = browser.new_context(
+        viewport={"width": 1200, "height": 900}, color_scheme="light", accept_downloads=True
+    )
+    opened = context.new_page()
+    troubles: list[str] = []
+    asked: list[str] = []
+    opened.on("pageerror", lambda error: troubles.append(str(error)))
+    opened.on("console", lambda message: troubles.append(message.text))
+    opened.on("dialog", lambda dialog: troubles.append(dialog.message))
+    opened.on("request", lambda request: asked.append(request.url))
+    opened.goto(example.page.as_uri())
+    yield opened
+    assert opened.evaluate("window.taken") is None
+    assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {
+        example.page.as_uri()
+    }
+    assert troubles == []
+    context.close()
+
+
+def draw_all(page: Page) -> None:
+    for figure in page.query_selector_all("figure.panel"):
+        figure.scroll_into_view_if_needed()
+        figure.wait_for_selector(".plot .main-svg", state="attached")
+
+
+def eventually(page: Page, condition: str) -> None:
+    """Wait for a condition (playwright's own waiting needs eval, which the page forbids)."""
+    end = time.monotonic() + 10
+    while not page.evaluate(condition):
+        assert time.monotonic() < end, f"never came true: {condition}"
+        page.wait_for_timeout(20)
+
+
+def cell(page: Page, label: str, key: str) -> dict[str, str]:
+    return page.evaluate(
+        """([label, key]) => {
+          const row = [...document.querySelectorAll("table.summary tbody tr")]
+            .find((row) => row.cells[0].textContent === label);
+          const cell = [...row.cells].find((cell) => cell.dataset.key === key);
+          return {text: cell.textContent, title: cell.title, ...cell.dataset};
+        }""",
+        [label, key],
+    )
+
+
+def test_numbers_on_the_page_are_those_of_the_samples(page: Page, example: Example) -> None:
+    for label, latency_ns in example.latencies.items():
+        mean = latency_ns.mean()
+        expected = {
+            "mean_ns": mean,
+            "median_ns": np.median(latency_ns),
+            "max_ns": latency_ns.max(),
+            "min_ns": latency_ns.min(),
+            "jitter_ns": max(latency_ns.max() - mean, mean - latency_ns.min()),
+            "stdev_ns": latency_ns.std(ddof=1),
+            "p99_ns": np.quantile(latency_ns, 0.99, method="inverted_cdf"),
+            "p99.9_ns": np.quantile(latency_ns, 0.999, method="inverted_cdf"),
+        }
+        for key, value in expected.items():
+            shown = cell(page, label, key)
+            assert float(shown["ns"]) == pytest.approx(float(value), rel=1e-12)
+            assert float(shown["text"].replace(",", "")) == pytest.approx(value / 1000, abs=6e-4)
+        assert cell(page, label, "n")["text"] == "5,000"
+    assert cell(page, "stress/cpu1", "missed_periods")["text"] == "12"
+    assert cell(page, "stress/cpu1", "max_ns")["title"] == "12,345,678 ns"
+    assert cell(page, "cyclictest/cpu0", "beyond_range")["text"] == "25"
+    assert cell(page, "cyclictest/cpu0", "n")["text"] == "465,025"
+
+
+def test_the_verdict_comes_first(page: Page) -> None:
+    assert page.inner_text("main h2 >> nth=0") == "Verdicts"
+    assert page.inner_text(".overall").endswith("2 of 2 deadlines are violated.")
+    fieldbus = page.locator("article.deadline", has_text="fieldbus").first
+    assert "1 of 4 sample sets violates it." in fieldbus.inner_text()
+    assert "13 of 5,012 activations exceeded 3 ms" in fieldbus.inner_text()
+
+
+def test_pointing_at_a_bar_tells_the_exact_value(page: Page, example: Example) -> None:
+    page.locator("#averages-0").scroll_into_view_if_needed()
+    bars = page.locator("#averages-0 .bars .point path")
+    bars.first.wait_for()
+    box = max((bar.bounding_box() for bar in bars.all()), key=lambda found: found["width"])
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    label = page.locator("#averages-0 .hoverlayer .hovertext").first
+    label.wait_for()
+    assert "stress/cpu1: maximum 12.35 ms (12,345,678 ns)" in label.text_content()
+
+
+def test_names_in_hover_labels_are_text(page: Page) -> None:
+    draw_all(page)
+    virtual = page.locator("figure.panel.base-virtual[data-kind=averages] .plot")
+    virtual.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#value").text_content().startswith(HOSTILE)
+    assert page.locator(".plot img, .plot a, .plot script").count() == 0
+
+
+def test_the_theme_switches_and_is_remembered(page: Page) -> None:
+    draw_all(page)
+    background = "getComputedStyle(document.body).backgroundColor"
+    ink = "getComputedStyle(document.querySelector('.plot .xtick text')).fill"
+    light, light_ink = page.evaluate(background), page.evaluate(ink)
+    page.click("#theme")
+    eventually(page, f"{ink} !== {light_ink!r}")
+    dark = page.evaluate(background)
+    assert dark != light
+    assert page.get_attribute("#theme", "aria-pressed") == "true"
+    page.reload()
+    assert page.evaluate(background) == dark
+    page.click("#theme")
+    assert page.evaluate(background) == light
+
+
+def test_the_system_theme_holds_without_a_choice(browser: Browser, example: Example) -> None:
+    backgrounds = set()
+    for scheme in ("light", "dark"):
+        opened = browser.new_page(color_scheme=scheme)
+        opened.goto(example.page.as_uri())
+        backgrounds.add(opened.evaluate("getComputedStyle(document.body).backgroundColor"))
+        opened.close()
+    assert len(backgrounds) == 2
+
+
+def test_it_can_be_used_with_the_keyboard_alone(page: Page) -> None:
+    page.keyboard.press("Tab")
+    skip = page.evaluate("[document.activeElement.className, document.activeElement.href]")
+    assert skip[0] == "skip"
+    assert page.locator(".skip").bounding_box()["y"] >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.keyboard.press("Tab")
+    style = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert style == "solid"
+    order = page.evaluate(
+        """() => [...document.querySelectorAll("a, button, select, summary, [tabindex]")]
+          .map((element) => element.tabIndex)"""
+    )
+    assert set(order) <= {0, -1}
+    draw_all(page)
+    page.focus("#exceedance-0 .plot")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    assert "of 5,000 samples at or above" in page.locator("#value").text_content()
+    assert page.locator("#exceedance-0 .hoverlayer .hovertext").count() == 1
+
+
+def test_every_plot_has_a_text_alternative_and_every_table_its_headings(page: Page) -> None:
+    for plot in page.locator(".plot").all():
+        assert plot.get_attribute("role") == "img"
+        assert len(plot.get_attribute("aria-label")) > 30
+    for table in page.locator("table").all():
+        assert table.locator("caption").count() == 1
+        assert table.locator("thead th:not([scope=col])").count() == 0
+        assert table.locator("tbody th:not([scope=row])").count() == 0
+
+
+def test_the_summary_sorts_and_changes_its_unit(page: Page, example: Example) -> None:
+    table = page.locator("table.summary.base-silicon")
+    heading = table.locator("th[data-key=mean_ns]")
+    for direction in ("ascending", "descending"):
+        heading.locator("button").click()
+        assert heading.get_attribute("aria-sort") == direction
+        shown = table.locator("td[data-key=mean_ns]").evaluate_all(
+            "c => c.map((x) => +x.dataset.ns)"
+        )
+        assert shown == sorted(shown, reverse=direction == "descending")
+    page.select_option("#unit", "1")
+    latency_ns = example.latencies["idle/cpu0"]
+    assert cell(page, "idle/cpu0", "max_ns")["text"] == f"{latency_ns.max():,}"
+    assert table.locator(".unit").inner_text() == "ns"
+
+
+def test_the_summary_downloads_as_csv(page: Page, example: Example) -> None:
+    with page.expect_download() as download:
+        page.click("#save-csv")
+    rows = list(csv.DictReader(download.value.path().read_text(encoding="utf-8").splitlines()))
+    found = {row["name"]: row for row in rows}
+    assert found[HOSTILE]["time_base"] == "virtual"
+    for label, latency_ns in example.latencies.items():
+        assert int(found[label]["max_ns"]) == latency_ns.max()
+        assert float(found[label]["mean_ns"]) == pytest.approx(latency_ns.mean(), rel=1e-12)
+        assert found[label]["time_base"] == "silicon"
+
+
+def test_plots_are_drawn_when_they_come_into_view_and_nothing_moves(page: Page) -> None:
+    last = page.locator("figure.panel").last
+    assert page.evaluate("typeof Plotly") == "undefined"
+    before = page.evaluate("document.documentElement.scrollHeight")
+    draw_all(page)
+    assert page.evaluate("document.documentElement.scrollHeight") == before
+    assert last.locator(".main-svg").count() > 0
+
+
+def test_nothing_can_leave_the_page(example: Example, browser: Browser) -> None:
+    opened = browser.new_page()
+    requests: list[str] = []
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.goto(example.page.as_uri())
+    blocked = opened.evaluate(
+        """async () => {
+          const violated = [];
+          const note = (event) => violated.push(event.effectiveDirective);
+          addEventListener("securitypolicyviolation", note);
+          await fetch("http://127.0.0.1:9/x").catch(() => {});
+          const picture = new Image();
+          picture.src = "http://127.0.0.1:9/x.png";
+          const script = document.createElement("script");
+          script.textContent = "window.taken = 3";
+          document.head.append(script);
+          await new Promise((done) => setTimeout(done, 200));
+          return violated;
+        }"""
+    )
+    assert {"connect-src", "img-src", "script-src-elem"} <= set(blocked)
+    assert opened.evaluate("window.taken") is None
+    opened.close()
+
+
+def test_a_phone_needs_no_sideways_scrolling(browser: Browser, example: Example) -> None:
+    context = browser.new_context(viewport={"width": 320, "height": 640}, has_touch=True)
+    opened = context.new_page()
+    opened.goto(example.page.as_uri())
+    draw_all(opened)
+    opened.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    assert opened.evaluate("document.documentElement.scrollWidth") == 320
+    opened.evaluate("scrollTo(50, 0)")
+    assert opened.evaluate("scrollX") == 0
+    context.close()
+
+
+def test_print_is_light_and_shows_every_plot(browser: Browser, example: Example) -> None:
+    opened = browser.new_page(color_scheme="dark")
+    opened.goto(example.page.as_uri())
+    opened.emulate_media(media="print")
+    eventually(opened, "document.querySelectorAll('.plot:not(:has(.main-svg))').length === 0")
+    assert (
+        opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    )
+    assert not opened.is_visible("nav.sections")
+    ink = opened.evaluate("getComputedStyle(document.querySelector('.plot .xtick text')).fill")
+    assert ink == "rgb(22, 32, 43)"
+    opened.emulate_media(media="screen")
+    eventually(opened, "document.documentElement.dataset.theme === undefined")
+    opened.close()
