@@ -368,13 +368,32 @@ def test_own_probe_interrupted_or_orphaned(place, number):
     assert process.returncode == status[opened.info.status]
     assert all(sum(b.num_rows for b in each.batches()) > 200 for each in opened.sample_sets)
     assert len(opened.sample_sets) == len(os.sched_getaffinity(0))
-    probe = str(place / "run" / "idle")
-    assert wait_until(
-        lambda: (
-            not any(
-                f"--output={probe}".encode() in path.read_bytes()
-                for path in Path("/proc").glob("[0-9]*/cmdline")
-                if path.parent.exists()
-            )
-        )
-    )
+    assert wait_until(lambda: not probes(place))
+
+
+def probes(place):
+    """Return the probes that record into this test's run."""
+    output = f"--output={place / 'run' / 'idle'}".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if output in words and words[0].endswith(b"latenz-wakeup"):
+                found.append(int(path.parent.name))
+    return found
+
+
+def test_a_stall_is_not_one_sample(place):
+    process = start(place, EXPERIMENT + OWN, "--duration", "3 s", "--json")
+    assert wait_until(lambda: recorded(place))
+    [probe] = probes(place)
+    os.kill(probe, signal.SIGSTOP)
+    time.sleep(0.5)
+    os.kill(probe, signal.SIGCONT)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 1, "activations that were never served meet no deadline"
+    for each in json.loads(out)["sample_sets"]:
+        assert each["missed_periods"] >= 490
+        assert each["n"] + each["missed_periods"] == 3000
+        [verdict] = each["deadlines"]
+        assert (verdict["verdict"], verdict["exceeding"]) == ("violates", each["missed_periods"])
