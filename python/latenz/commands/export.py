@@ -1,5 +1,7 @@
 """`latenz export`: a run for other tools."""
 
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +20,12 @@ def command(
 
     Example: latenz export results/demo/run --to openmetrics -o latencies.txt
     """
+    from rich.console import Console
+
     from latenz import exporters
     from latenz.store import open_sample_sets
 
-    exporters.write(open_sample_sets(run), to, output)
+    terminal = sys.stderr.isatty()
+    busy = Console(stderr=True).status(f"writing {output.name}") if terminal else nullcontext()
+    with busy:
+        exporters.write(open_sample_sets(run), to, output)

@@ -16,6 +16,7 @@ from itertools import pairwise
 from latenz.importers.bundle import described
 from latenz.importers.sets import (
     Spool,
+    beyond_from,
     cells_set,
     check_bounds,
     check_total,
@@ -29,7 +30,7 @@ MOST_SPIKES = 1000
 STALLS = "cyclictest leaves out periods missed after a late wake-up: a long stall is one sample"
 UNIT_TAKEN = "the file does not print its unit; microseconds taken, the default of cyclictest"
 _STATUS = re.compile(
-    r"T: *(\d+) \( *(\d+)\) (?:P: *\d+ )?I: *(\d+) C: *(\d+) "
+    r"T: *(\d+) \( *(\d+)\) (P: *\d+ )?I: *(\d+) C: *(\d+) "
     r"Min:( *-?\d+) Act:( *-?\d+) Avg:( *-?\d+) Max:( *-?\d+)\s*"
 )
 _SPIKE = re.compile(r"T: *(\d+) Spike: *(-?\d+): TS: *(\d+)\s*")
@@ -74,7 +75,7 @@ def _read_json(source: Source) -> list[SampleSet]:
         "from_event": "timer expiry due",
         "to_event": "thread runs",
         "resolution_ns": unit_ns,
-        "notes": (STALLS,),
+        "notes": (STALLS,) if _tool(command) == NAME else (),
     }
     own_cpu = len(set(cpus)) == len(cpus) and min(cpus, default=0) >= 0
     own = document.inner("latenz").values if "latenz" in document.values else {}
@@ -114,6 +115,7 @@ def _json_thread(fields: Fields, known: Metadata, unit_ns: int, size: int | None
             raise fields.bad("cycles", f"is {n}, but the histogram holds {n - beyond} samples")
         after_last = max(cells, default=-unit_ns) + unit_ns
         limit = max(after_last, (size or 0) * unit_ns, known.beyond_range_from_ns or 0)
+        limit = beyond_from(cells, limit, reported.min_ns)
         changes |= {"beyond_range": beyond, "beyond_range_from_ns": limit if beyond else None}
     return cells_set(known.model_copy(update=changes), cells, unit_ns)
 
@@ -151,7 +153,7 @@ def _histogram_size(command: str) -> int | None:
 class _Status:
     """One thread's status line."""
 
-    line: int
+    tool: str
     tid: int
     period_ns: int
     reported: Reported
@@ -222,19 +224,20 @@ def _take_status(source: Source, text: _Text, line: int, content: str) -> bool:
     if match is None:
         return False
     # us: Act and Avg stand in fields of 5 characters; ns (-N): in fields of 8
-    unit_ns = 1 if len(match[6]) >= 8 and len(match[7]) >= 8 else 1000
+    unit_ns = 1 if len(match[7]) >= 8 and len(match[8]) >= 8 else 1000
     low, mean, high = (
         source.whole(match[group].strip(), unit_ns, line, what)
-        for group, what in ((5, "Min"), (7, "Avg"), (8, "Max"))
+        for group, what in ((6, "Min"), (8, "Avg"), (9, "Max"))
     )
-    n = source.count(match[4], line, "C")
+    n = source.count(match[5], line, "C")
     if n:
         check_bounds(source, low, high, line, "the status line")
     figures = Reported(n=n, mean_ns=mean, min_ns=low, max_ns=high) if n else Reported(n=0)
-    period_ns = source.whole(match[3], 1000, line, "I")
+    period_ns = source.whole(match[4], 1000, line, "I")
     thread = source.count(match[1], line, "T")
     tid = source.count(match[2], line, "the thread id")
-    text.status[thread] = _Status(line, tid, period_ns, figures, unit_ns)
+    tool = NAME if match[3] else "cyclicdeadline"  # which prints no priority
+    text.status[thread] = _Status(tool, tid, period_ns, figures, unit_ns)
     return True
 
 
@@ -287,13 +290,14 @@ def _take_value(source: Source, text: _Text, line: int, match: re.Match[str]) ->
 def _known(source: Source, text: _Text, thread: int, unit_ns: int, *notes: str) -> Metadata:
     status = text.status.get(thread)
     period_ns = status.period_ns if status else text.intervals.get(thread)
-    said = [STALLS, *notes]
+    tool = status.tool if status else NAME
+    said = [STALLS, *notes] if tool == NAME else [*notes]
     if "thread" in text.breaks:
         by = "this" if status and status.tid == text.breaks["thread"] else "another"
         said.append(f"stopped by {by} thread at the break value {text.breaks.get('value', '?')}")
     return source.metadata(
         f"thread{thread}",
-        tool=NAME,
+        tool=tool,
         from_event="timer expiry due",
         to_event="thread runs",
         resolution_ns=unit_ns,
@@ -316,8 +320,7 @@ def _histogram_sets(
         raise source.bad("the histogram has no rows")
     threads = len(text.summary["Min Latencies"])
     _check_columns(source, text, rows, threads)
-    unit_ns = source.options.unit_ns or 1000
-    taken = () if source.options.unit_ns else (UNIT_TAKEN,)
+    unit_ns, taken = _unit(source, text)
     for thread in range(threads):
         cells = {value * unit_ns: counts[thread] for value, counts in rows if counts[thread]}
         total = check_total(source, cells, None, f"thread {thread}")
@@ -339,13 +342,23 @@ def _histogram_sets(
             check_bounds(source, low, high, None, f"thread {thread}")
         changes = {
             "beyond_range": beyond,
-            "beyond_range_from_ns": (rows[-1][0] + 1) * unit_ns if beyond else None,
+            "beyond_range_from_ns": beyond_from(cells, (rows[-1][0] + 1) * unit_ns, low)
+            if beyond
+            else None,
             "reported": Reported(n=n, mean_ns=mean, min_ns=low, max_ns=high)
             if n
             else Reported(n=0),
         }
         known = _known(source, text, thread, unit_ns, *taken)
         yield cells_set(known.model_copy(update=changes), cells, unit_ns)
+
+
+def _unit(source: Source, text: _Text) -> tuple[int, tuple[str, ...]]:
+    """Return the unit of a histogram: as stated, as status lines show it, or microseconds."""
+    shown = {status.unit_ns for status in text.status.values()}
+    if source.options.unit_ns:
+        return source.options.unit_ns, ()
+    return (shown.pop(), ()) if len(shown) == 1 else (1000, (UNIT_TAKEN,))
 
 
 def _check_columns(

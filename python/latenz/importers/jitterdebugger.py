@@ -9,7 +9,7 @@ microseconds are taken (as without `-N`) unless the user states it.
 import re
 import struct
 
-from latenz.importers.sets import Spool, cells_set, check_bounds, json_cells
+from latenz.importers.sets import Spool, beyond_from, cells_set, check_bounds, json_cells
 from latenz.importers.source import INT64_MAX, Source, is_json
 from latenz.model import Metadata, Reported, SampleSet
 
@@ -96,7 +96,9 @@ def _read_json(source: Source) -> list[SampleSet]:
         check_bounds(source, low, high, None, fields.place)
         changes = {
             "beyond_range": beyond,
-            "beyond_range_from_ns": max(cells, default=0) + unit_ns if beyond else None,
+            "beyond_range_from_ns": beyond_from(cells, max(cells, default=0) + unit_ns, low)
+            if beyond
+            else None,
             "reported": Reported(
                 n=n, min_ns=low, max_ns=high, mean_ns=fields.mean_ns("avg", unit_ns)
             ),

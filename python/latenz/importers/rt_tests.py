@@ -17,7 +17,7 @@ _STATUS = re.compile(
     r"Min: *(-?\d+) Act: *-?\d+ Avg: *(-?\d+) Max: *(-?\d+)\s*"
 )
 _PAIR = re.compile(r"#(\d+) -> #(\d+),? *Min *(\d+), Cur *\d+, Avg *(\d+), Max *(\d+)\s*")
-_CYCLES = re.compile(r"#(\d+): ID\d+, P\d+, CPU(\d+), Cycles (\d+)")
+_CYCLES = re.compile(r"#(\d+): ID\d+, P\d+, CPU(\d+), (?:TO \d+, )?Cycles (\d+)")
 
 
 def matches(head: bytes) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
-from latenz.importers.sets import cells_set, check_bounds, check_total
+from latenz.importers.sets import beyond_from, cells_set, check_bounds, check_total
 from latenz.importers.source import INT64_MAX, Source
 from latenz.model import Metadata, Reported, SampleSet
 
@@ -213,12 +213,11 @@ def _column(
             remedy="the file is damaged",
         )
     reported = _reported(source, printed, total + over, unit_ns, place)
-    beyond_from = last * unit_ns
-    if not cells:  # all samples lie beyond, so that the printed minimum is the better bound
-        beyond_from = max(beyond_from, reported.min_ns or 0)
     changes = {
         "beyond_range": over,
-        "beyond_range_from_ns": beyond_from if over else None,
+        "beyond_range_from_ns": beyond_from(cells, last * unit_ns, reported.min_ns)
+        if over
+        else None,
         "reported": reported,
         "notes": notes,
     }

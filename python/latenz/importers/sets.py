@@ -110,6 +110,15 @@ def split_last_cell(cells: dict[int, int], max_ns: int, width_ns: int) -> tuple[
     return cells.pop(lowest), lowest
 
 
+def beyond_from(cells: Mapping[int, int], limit_ns: int, minimum_ns: int | None) -> int:
+    """Return from where on samples beyond a histogram's range are known to lie.
+
+    Its upper limit; or the printed minimum of all samples, if that is higher and no sample lies
+    within the histogram.
+    """
+    return limit_ns if cells else max(limit_ns, minimum_ns or 0)
+
+
 def check_bounds(
     source: Source, minimum: int | None, maximum: int | None, line: int | None, what: str
 ) -> None:

@@ -269,6 +269,42 @@ def test_cyclictest_repeated_status_lines_count_once(tmp_path):
     assert figures(only) == (20, 3000, 27_000.0, 50_000)
 
 
+def test_cyclictest_status_lines_tell_the_unit_of_a_histogram(tmp_path):
+    """As `cyclictest -N -h 3000` prints them without -q."""
+    text = (
+        "T: 0 (12518) P:80 I:500 C:   1000 Min:   2998 Act:    5592 Avg:   17457 Max: 1914347\n"
+        "# Histogram\n002998 000001\n002999 000000\n# Total: 000000001\n"
+        "# Min Latencies: 02998\n# Avg Latencies: 17457\n# Max Latencies: 1914347\n"
+        "# Histogram Overflows: 00999\n"
+    )
+    (only,) = read(tmp_path, text).values()
+    assert cells(only) == {2998: 1}
+    assert (only.metadata.resolution_ns, only.metadata.period_ns) == (1, 500_000)
+    assert (only.metadata.beyond_range, only.metadata.beyond_range_from_ns) == (999, 3000)
+
+
+def test_cyclictest_json_with_all_samples_beyond(tmp_path):
+    text = (DATA / "cyclictest-v2.4-nsec.json").read_text().replace(" -N ", " -N -h 100 ")
+    only = read(tmp_path, text)["cpu0"]
+    assert (only.metadata.beyond_range, only.metadata.beyond_range_from_ns) == (1000, 3245)
+
+
+def test_cyclicdeadline(tmp_path):
+    """As rt-tests 2.4 prints it: no priority, and no word on missed periods."""
+    text = "T: 0 (16444) I:10000 C:    101 Min:      2 Act:   19 Avg:   17 Max:     205\n"
+    (only,) = read(tmp_path, text).values()
+    assert figures(only) == (101, 2_000, 17_000.0, 205_000)
+    assert (only.metadata.tool, only.metadata.notes) == ("cyclicdeadline", ())
+
+
+def test_pmqtest_prints_a_timeout(tmp_path):
+    text = (
+        "#0: ID16434, P0, CPU0, I1000; #1: ID16435, P0, CPU0, TO 0, Cycles 50\n"
+        "#1 -> #0, Min    3, Cur    4, Avg    6, Max   65\n"
+    )
+    assert figures(read(tmp_path, text)["pair0"]) == (50, 3_000, 6_000.0, 65_000)
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
