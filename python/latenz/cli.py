@@ -16,6 +16,7 @@ VERBS = (
     "export",
     "query",
     "report",
+    "compare",
     "published",
     "sample-size",
     "doctor",
