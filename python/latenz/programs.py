@@ -1,19 +1,21 @@
-"""Where the native measuring programs are installed."""
+"""Where the native programs of the probes room are installed."""
 
 from pathlib import Path
 
-import latenz
 from latenz.errors import BadInput
 
 
 def probe_program(name: str) -> Path:
-    """Return the path of a native program of ours, such as `latenz-wakeup`.
+    """Return the installed program of that name, such as `latenz-wakeup`.
+
+    The programs are installed beside the native core, in an editable install as in any other.
 
     Raises:
-        BadInput: It has not been built.
+        BadInput: There is no such program, or Latenz was not built.
     """
-    for folder in latenz.__path__:
-        program = Path(folder) / "bin" / name
-        if program.exists():
-            return program
-    raise BadInput("has not been built", name, "run ./latenz, which builds what is missing")
+    from latenz import _core
+
+    path = Path(_core.__file__).parent / "bin" / name
+    if Path(name).name != name or not path.is_file():
+        raise BadInput("is not installed", str(path), "run setup/ensure base to build it")
+    return path

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes samples.journal: a header, then frames with a checksum, each by one write(2). A reader
+// finds every whole frame after any kill; after a full disk the file ends with its last whole
+// frame.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "file.hpp"
+#include "measuring_thread.hpp"
+
+namespace latenz::probe {
+
+class JournalWriter {
+ public:
+  /// Creates the file, which must not exist. `period_ns`: distance of the due times; 0: none.
+  /// Throws `Failure`.
+  JournalWriter(const std::filesystem::path& path, unsigned cpu, std::int64_t period_ns);
+
+  /// Appends samples; returns 0 or the errno value of what prevented it.
+  [[nodiscard]] int append(std::span<const Sample> samples);
+
+ private:
+  [[nodiscard]] int write_whole(std::span<const std::byte> bytes);
+
+  File file_;
+  std::int64_t length_ = 0;
+  std::vector<std::byte> frame_;
+};
+
+}  // namespace latenz::probe
