@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from latenz.settings import Duration, Settings
 from latenz.stress import STRESSORS, AnyStressorSettings, Stressor
 
 AXES = ("bench", "stack", "stressor", "probe")
+_MOST_CONDITIONS = 10_000
 _CONDITION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
@@ -161,24 +163,32 @@ def _matrix(file: ExperimentFile, where: str) -> list[ConditionSettings]:
     matrix = file.matrix
     if matrix is None:
         return []
-    combinations = [
-        dict(zip(AXES, values, strict=True))
-        for values in product(*(getattr(matrix, axis) for axis in AXES))
-    ]
+    axes = [getattr(matrix, axis) for axis in AXES]
+    if prod(map(len, axes)) > _MOST_CONDITIONS:
+        raise BadInput(
+            f"the matrix has more than {_MOST_CONDITIONS} conditions", where, "leave some out"
+        )
+    combinations = [dict(zip(AXES, values, strict=True)) for values in product(*axes)]
     varied = [axis for axis in AXES if len(getattr(matrix, axis)) > 1] or ["stressor"]
+    template = matrix.name or "-".join(f"{{{axis}}}" for axis in varied)
+    if unknown := set(re.findall(r"\{(.*?)\}", template)) - set(AXES):
+        raise BadInput(
+            f"{{{unknown.pop()}}} stands for nothing in the names of conditions",
+            where,
+            "there is: " + ", ".join(f"{{{axis}}}" for axis in AXES),
+        )
     found = []
     for combination in combinations:
         # No load is called idle in a name, as the publications call it.
         words = {**combination, "stressor": combination["stressor"].replace("none", "idle")}
+        name = template
+        for axis, word in words.items():
+            name = name.replace(f"{{{axis}}}", word)
         try:
-            name = (matrix.name or "-".join(f"{{{axis}}}" for axis in varied)).format(**words)
-            found.append(ConditionSettings(name=name, **combination))
-        except (KeyError, ValueError, IndexError, AttributeError):
-            raise BadInput(
-                f"{matrix.name!r} does not make a name of every condition",
-                where,
-                "write for example {stressor}-{probe}, with letters, digits and . _ + -",
-            ) from None
+            found.append(ConditionSettings(name=_condition_name(name), **combination))
+        except ValueError as error:
+            what, _, remedy = str(error).partition("; ")
+            raise BadInput(what, where, remedy) from None
     return found
 
 
