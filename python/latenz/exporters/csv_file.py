@@ -1,8 +1,8 @@
 """CSV: one row for each sample or cell, times in nanoseconds.
 
-Comment lines at the top hold each set's metadata, so that nothing is lost when Latenz reads the
-file again; a reader that knows no comments has to skip the lines that begin with `#`. Several
-sets are told apart by the column `sample_set`; a column that a set lacks is empty in its rows.
+The first row of each set holds its metadata in the column `latenz_metadata`, so that nothing is
+lost when Latenz reads the file again. Several sets are told apart by the column `sample_set`; a
+column that a set lacks is empty in its rows. A set without values is a row with metadata only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,22 +12,42 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from latenz.importers.bundle import COLUMNS, describe
-from latenz.importers.csv_values import MARK
+from latenz.importers.csv_values import DESCRIPTION
 from latenz.model import SampleSet
 
 
 def write(sample_sets: Sequence[SampleSet], path: Path) -> None:
     """Write the sets one after the other."""
-    named = len(sample_sets) > 1
-    schema = bundle_schema(sample_sets, named=named)
+    values = bundle_schema(sample_sets, named=len(sample_sets) > 1)
+    schema = values.append(pa.field(DESCRIPTION, pa.string()))
     with path.open("wb") as file:
-        for sample_set in sample_sets:
-            file.write(f"{MARK}{describe(sample_set)}\n".encode())
         file.write((",".join(schema.names) + "\n").encode())
         options = pa_csv.WriteOptions(include_header=False, quoting_style="needed")
         with pa_csv.CSVWriter(file, schema, write_options=options) as writer:
-            for batch in bundle_batches(sample_sets, schema):
-                writer.write_batch(batch)
+            for sample_set in sample_sets:
+                for batch in _with_description(sample_set, values):
+                    writer.write_batch(batch)
+
+
+def _with_description(sample_set: SampleSet, values: pa.Schema) -> Iterator[pa.RecordBatch]:
+    described = False
+    for batch in bundle_batches([sample_set], values):
+        if batch.num_rows:
+            text = [] if described else [describe(sample_set)]
+            described = True
+            rest = pa.nulls(batch.num_rows - len(text), pa.string())
+            column = pa.concat_arrays([pa.array(text, pa.string()), rest])
+            yield batch.append_column(DESCRIPTION, column)
+    if not described:
+        empty: dict[str, list[str | None]] = {name: [None] for name in values.names}
+        empty |= {"sample_set": [sample_set.metadata.name]} if "sample_set" in empty else {}
+        batch = pa.RecordBatch.from_pydict(empty, schema=values)
+        description = pa.array([describe(sample_set)])
+        yield (
+            batch.append_column(DESCRIPTION, description)
+            if values.names
+            else pa.RecordBatch.from_arrays([description], [DESCRIPTION])
+        )
 
 
 def bundle_schema(sample_sets: Sequence[SampleSet], *, named: bool) -> pa.Schema:

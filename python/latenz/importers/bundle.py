@@ -10,6 +10,7 @@ from typing import get_args
 
 from pydantic import ValidationError
 
+from latenz.importers.sets import check_bounds
 from latenz.importers.source import Source
 from latenz.model import Form, Metadata, SampleSet
 
@@ -60,6 +61,9 @@ def described(source: Source, text: str, line: int | None) -> Described:
         raise damaged
     if form == "summary" and columns:
         raise damaged
+    if metadata.reported:
+        low, high = metadata.reported.min_ns, metadata.reported.max_ns
+        check_bounds(source, low, high, line, metadata.name)
     if source.options.time_base:
         metadata = metadata.model_copy(update={"time_base": source.options.time_base})
     return Described(metadata, form, columns)

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from latenz.durations import NANOSECONDS
 from latenz.importers.bundle import Described, described
 from latenz.importers.sets import Spool
-from latenz.importers.source import INT64_MAX, Source
+from latenz.importers.source import INT64_MAX, LONGEST_LINE, Source
 from latenz.model import SampleSet
 
 NAME = "csv"
-MARK = "# latenz "
-"""Begins a comment line that describes one sample set, in the CSV that Latenz exports."""
+DESCRIPTION = "latenz_metadata"
+"""The column that describes a sample set in its first row, in the CSV that Latenz exports."""
 _UNIT = "ns|us|µs|μs|ms|s"
 _LABEL = re.compile(
     rf"((?:[^\W\d][\w .>/-]{{0,200}}?)?)\s*(?:[\[(]\s*({_UNIT})\s*[\])]|(?:^|[_ ])({_UNIT}))"
@@ -37,11 +37,9 @@ def matches(head: bytes) -> bool:
     text = head.decode("utf-8", errors="replace").lstrip("\ufeff")
     if "\0" in text:
         return False
-    if text.startswith(MARK):
-        return True
     first = next((line for line in text.splitlines() if line.strip() and line[0] != "#"), "")
-    words = re.split(r"[,;\t]", first[:100_000])
-    return any(_with_unit(word.strip().strip('"')) is not None for word in words[:_MOST_COLUMNS])
+    words = [word.strip().strip('"') for word in re.split(r"[,;\t]", first[:100_000])]
+    return DESCRIPTION in words or any(_with_unit(word) is not None for word in words)
 
 
 def _with_unit(label: str) -> tuple[str, int] | None:
@@ -51,76 +49,90 @@ def _with_unit(label: str) -> tuple[str, int] | None:
 
 def read(source: Source) -> list[SampleSet]:
     """Read the sets of a CSV file."""
-    descriptions, rows = _open(source)
+    rows = _rows(source)
     line, header = next(rows, (1, []))
     names = [name.strip().lstrip("\ufeff") for name in header]
     if len(names) > _MOST_COLUMNS:
         raise source.bad(f"has {len(names)} columns", line, f"at most {_MOST_COLUMNS} are read")
     if len(set(names)) != len(names):
         raise source.bad("two columns have the same name", line)
-    if descriptions:
-        return _read_own(source, descriptions, names, rows)
+    if DESCRIPTION in names:
+        return _read_own(source, names, rows)
     return _read_plain(source, line, names, rows)
 
 
-def _open(source: Source) -> tuple[list[Described], Iterator[tuple[int, list[str]]]]:
-    """Read the comment lines before the header; return what they describe, and the rows."""
-    descriptions: list[Described] = []
-    lines = source.lines()
-    for line, content in lines:
-        if content.startswith(MARK):
-            descriptions.append(described(source, content[len(MARK) :], line))
-        elif content.strip() and not content.startswith("#"):
-            return descriptions, _rows(source, line, content, lines)
-    return descriptions, iter(())
-
-
-def _rows(
-    source: Source, line: int, first: str, lines: Iterator[tuple[int, str]]
-) -> Iterator[tuple[int, list[str]]]:
+def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
+    """Give each row with its line; the first row that is no comment tells the delimiter."""
+    csv.field_size_limit(LONGEST_LINE)
+    lines = (line for line in source.lines() if line[1].strip() and line[1][0] != "#")
+    number, first = next(lines, (0, ""))
     delimiter = max(",;\t", key=first.count)
 
     def contents() -> Iterator[str]:
+        nonlocal number
         yield first + "\n"
-        for _, content in lines:
+        for number, content in lines:  # noqa: B007 - the line of the row that is being read
             yield content + "\n"
 
-    reader = csv.reader(contents(), delimiter=delimiter, skipinitialspace=True)
     try:
-        for row in reader:
-            if row and not row[0].startswith("#"):
-                yield line + reader.line_num - 1, row
+        for row in csv.reader(contents(), delimiter=delimiter, skipinitialspace=True):
+            yield number, row
     except csv.Error as error:
-        raise source.bad(f"is not readable CSV ({error})", line + reader.line_num) from None
+        raise source.bad(f"is not readable CSV ({error})", number) from None
+
+
+@dataclass
+class _Own:
+    """A set that Latenz exported, as its rows are read."""
+
+    described: Described
+    spool: Spool
+    samples: int = 0
+
+    def append(self, source: Source, line: int, values: list[int]) -> None:
+        """Take one row."""
+        self.spool.append(*values)
+        if self.described.form == "histogram":
+            row = dict(zip(self.spool.columns, values, strict=True))
+            if row["count"] < 0 or row["width_ns"] < 1:
+                raise source.bad("is no cell of a histogram", line, "the file is damaged")
+            self.samples += row["count"]
+
+    def sample_set(self, source: Source) -> SampleSet:
+        """Return the set, unless rows are missing."""
+        known = self.described.metadata
+        told = known.reported.n if known.reported else None
+        kept = self.samples + known.beyond_range
+        if self.described.form == "histogram" and told not in (None, kept):
+            raise source.bad(f"{known.name}: the rows hold {kept} of {told} samples")
+        return self.spool.sample_set(known, self.described.form)
 
 
 def _read_own(
-    source: Source,
-    descriptions: list[Described],
-    names: list[str],
-    rows: Iterator[tuple[int, list[str]]],
+    source: Source, names: list[str], rows: Iterator[tuple[int, list[str]]]
 ) -> list[SampleSet]:
-    spools = {one.metadata.name: Spool(*one.columns) for one in descriptions}
-    if len(spools) != len(descriptions):
-        raise source.bad("two sample sets have the same name")
+    """Read what Latenz exported: the first row of each set holds the set's description."""
+    found: list[_Own] = []
+    description = names.index(DESCRIPTION)
     position = names.index("sample_set") if "sample_set" in names else None
-    if position is None and len(spools) > 1:
-        raise source.bad("the column sample_set is missing")
-    where = {
-        name: [names.index(column) if column in names else -1 for column in spool.columns]
-        for name, spool in spools.items()
-    }
-    only = descriptions[0].metadata.name
+    where: list[int] = []
     for line, row in rows:
         if len(row) != len(names):
             raise source.bad(f"the row has {len(row)} cells for {len(names)} columns", line)
-        name = only if position is None else row[position]
-        if name not in spools or not spools[name].columns:
-            raise source.bad(f"no values of a sample set {name[:80]!r} are described", line)
-        if -1 in where[name]:
-            raise source.bad(f"a column of {name[:80]!r} is missing", line)
-        spools[name].append(*(source.integer(row[i], line, names[i]) for i in where[name]))
-    return [spools[one.metadata.name].sample_set(one.metadata, one.form) for one in descriptions]
+        if row[description]:
+            one = described(source, row[description], line)
+            if missing := [column for column in one.columns if column not in names]:
+                raise source.bad(f"the column {missing[0]} is missing", line)
+            where = [names.index(column) for column in one.columns]
+            found.append(_Own(one, Spool(*one.columns)))
+        if not found:
+            raise source.bad("the first row has no description of its sample set", line)
+        own = found[-1]
+        if position is not None and row[position] != own.described.metadata.name:
+            raise source.bad(f"the row is not of {own.described.metadata.name}", line)
+        if any(row[i] for i in where):
+            own.append(source, line, [source.integer(row[i], line, names[i]) for i in where])
+    return [own.sample_set(source) for own in found]
 
 
 @dataclass

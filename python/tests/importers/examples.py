@@ -127,3 +127,14 @@ Counter Freq:\t 2702 2702 (Mhz)
      Max-Min:\t 3 92 (us)
     Duration:\t 2.997 2.998 (sec)
 """
+
+EXPORTED = """\
+sample_set,latency_ns,width_ns,count,latenz_metadata
+cpu0,3000,1000,2,"{""form"": ""histogram"", \
+""columns"": [""latency_ns"", ""width_ns"", ""count""], \
+""metadata"": {""name"": ""cpu0"", ""time_base"": ""silicon"", ""beyond_range"": 4, \
+""beyond_range_from_ns"": 9000, ""reported"": {""n"": 9, ""min_ns"": 3000, ""max_ns"": 12000}}}"
+cpu0,5000,1000,3,
+idle,,,,"{""form"": ""summary"", ""columns"": [], ""metadata"": {""name"": ""idle"", \
+""time_base"": ""virtual"", ""reported"": {""n"": 3, ""max_ns"": 8}}}"
+"""

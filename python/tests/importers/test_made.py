@@ -117,6 +117,13 @@ def test_csv_large_values_do_not_pass_through_floating_point(tmp_path):
     assert columns(only)["latency_ns"] == [9_007_199_254_740_993, 100_000_000, 4_350_000_000]
 
 
+def test_exported_csv_with_a_missing_row(tmp_path):
+    lines = examples.EXPORTED.splitlines(keepends=True)
+    assert len(read(tmp_path, examples.EXPORTED)) == 2
+    cut = "".join([*lines[:2], *lines[3:]])
+    assert "cpu0: the rows hold 6 of 9 samples" in refusal(tmp_path, cut)
+
+
 def test_csv_histogram_and_missed(tmp_path):
     (only,) = read(tmp_path, examples.CSV_HISTOGRAM).values()
     assert cells(only) == {3000: 10, 4000: 7, 9000: 1}
@@ -144,9 +151,10 @@ def test_csv_without_a_unit_needs_one(tmp_path):
         ("latency_us,t_s\n1,\n", "file:2 (csv): time is missing"),
         ("latency_us\n", "holds no samples"),
         (
-            "# latenz {}\nlatency_ns\n1\n",
-            "file:1 (csv): the description of a sample set is damaged",
+            "latency_ns,latenz_metadata\n1,{}\n",
+            "file:2 (csv): the description of a sample set is damaged",
         ),
+        ("latency_ns,latenz_metadata\n1,\n", "file:2 (csv): the first row has no description"),
     ],
 )
 def test_csv_damage(tmp_path, text, message):
