@@ -113,8 +113,13 @@ def _pair(found: Match, settings: Settings) -> Pair:
         miss_limit_ns=limit_ns,
     )
     random = np.random.default_rng([settings.seed, zlib.crc32(found.name.encode())])
+    certain = found.a[0].metadata.time_base is TimeBase.VIRTUAL or (
+        pair.identical and all(side.sample_set.form == "samples" for side in (*a, *b))
+    )
     if len(a) > 1:
-        return repeated(pair, a, b, settings, random)
+        return repeated(pair, a, b, settings, random, certain)
+    if certain:
+        return _certain(pair, a[0], b[0])
     return _single(pair, a[0], b[0], settings, random)
 
 
@@ -135,29 +140,30 @@ def _total(sides: Sequence[Side]) -> int | None:
 # --- one sample set on each side
 
 
-def _single(pair: Pair, a: Side, b: Side, settings: Settings, random: np.random.Generator) -> Pair:
-    forms = {a.sample_set.form, b.sample_set.form}
-    if pair.identical or pair.time_base == TimeBase.VIRTUAL.value:
-        note = "both sides hold the same latencies" if pair.identical else EXACT_NOTE
-        pair = _without_intervals(pair, a, b, exact, note)
-    elif forms != {"samples"}:
-        why = (
-            "only printed figures are known"
-            if "summary" in forms
-            else "a histogram keeps no order, so the dependence of its values is not known"
-        )
-        note = f"no intervals: {why}"
-        pair = _without_intervals(pair, a, b, lambda x, y: plain(x, y, why), note)
-    else:
-        return _bootstrapped(pair, a, b, settings, random)
+def _certain(pair: Pair, a: Side, b: Side) -> Pair:
+    note = "both sides hold the same latencies" if pair.identical else EXACT_NOTE
+    pair = _plainly(pair, a, b, exact, note)
     probability = probability_of(a, b)
     if probability is None:
         return pair
-    end = probability if pair.statistics["mean"].low is not None else None
-    return replace(pair, superiority=Superiority(probability, end, end))
+    return replace(pair, superiority=Superiority(probability, probability, probability))
 
 
-def _without_intervals(
+def _single(pair: Pair, a: Side, b: Side, settings: Settings, random: np.random.Generator) -> Pair:
+    forms = {a.sample_set.form, b.sample_set.form}
+    if forms == {"samples"}:
+        return _bootstrapped(pair, a, b, settings, random)
+    why = (
+        "only printed figures are known"
+        if "summary" in forms
+        else "a histogram keeps no order, so the dependence of its values is not known"
+    )
+    pair = _plainly(pair, a, b, lambda x, y: plain(x, y, why), f"no intervals: {why}")
+    probability = probability_of(a, b)
+    return replace(pair, superiority=None if probability is None else Superiority(probability))
+
+
+def _plainly(
     pair: Pair,
     a: Side,
     b: Side,

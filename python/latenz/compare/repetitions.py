@@ -19,7 +19,6 @@ from latenz.compare.result import (
 )
 from latenz.compare.side import Side
 from latenz.compare.superiority import probability_of
-from latenz.model import TimeBase
 
 _TOGETHER = "of all repetitions together; see block_max for the mean of their maxima"
 
@@ -50,13 +49,14 @@ def repeated(
     b: Sequence[Side],
     settings: Settings,
     random: np.random.Generator,
+    certain: bool,
 ) -> Pair:
     """Fill in a pair from the repetitions of its condition, the i-th of A with the i-th of B.
 
     Each statistic is the mean over the repetitions, but `min` and `max`, which are the extremes
-    of all; `block_max` is the mean of the repetitions' maxima.
+    of all; `block_max` is the mean of the repetitions' maxima. What is `certain` has points for
+    intervals.
     """
-    certain = pair.identical or pair.time_base == TimeBase.VIRTUAL.value
     choice = _choose(len(a), settings, random)
     columns = {
         name: ([one.figures[name] for one in a], [one.figures[name] for one in b])

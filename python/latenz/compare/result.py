@@ -161,7 +161,8 @@ class Pair:
     Attributes:
         name: Name of the pair.
         time_base: What kind of clock the latencies were read from.
-        identical: Whether both sides hold the same latencies in the same order.
+        identical: Whether both sides hold the same: samples in the same order, or as far as a
+            histogram or printed figures tell.
         n_a: Samples of the first side; None where the source does not tell.
         n_b: Samples of the second side.
         statistics: An effect for each statistic.
