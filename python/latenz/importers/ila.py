@@ -161,10 +161,7 @@ def _probes(source: Source, names: list[str]) -> tuple[_Probe, _Probe]:
     found = []
     for option, wanted in (("--start", source.options.start), ("--end", source.options.end)):
         text, falling = split_direction(required(wanted, option, signals))
-        indexes = find(text, signals, "/", f"{source.path}, {option}")
-        if len(indexes) > 1:
-            raise source.bad(f"two columns are named {text[:80]}", 1)
-        column = columns[indexes.pop()]
+        column = columns[find(text, signals, columns, f"{source.path}, {option}")]
         left, right = bit_range(names[column]) or (0, 0)
         bit = abs(right) if min(left, right) <= 0 <= max(left, right) and left != right else 0
         found.append((_Probe(names[column], column, 16, bit, Edge(falling)), falling))

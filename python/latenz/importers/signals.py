@@ -48,37 +48,37 @@ def required(wanted: str | None, option: str, names: Iterable[str]) -> str:
     raise BadInput(f"no signal given for {option}", "", _candidates("signals", names))
 
 
-def find(wanted: str, names: Sequence[str], separators: str, where: str) -> set[int]:
+def find(wanted: str, names: Sequence[str], codes: Sequence[object], where: str) -> int:
     """Find a signal by its full name or by its last name, with or without its bit range.
 
     Args:
         wanted: What the user wrote, without direction.
-        names: The full names in the file.
-        separators: The characters between the parts of a full name.
+        names: The full names in the file, their parts separated by dots or slashes.
+        codes: What each name stands for; names of the same thing are not ambiguous.
         where: The file and option, for the error message.
 
     Returns:
-        The indexes of the full names that fit; more than one only for equal full names.
+        The index of the first name that fits.
 
     Raises:
-        BadInput: No name fits, or several different ones do.
+        BadInput: No name fits, or names of different signals do.
     """
     wanted = normal(wanted)
-    full = {i for i, name in enumerate(names) if wanted in (name, without_range(name))}
-    last = full or {
-        i
-        for i, name in enumerate(names)
-        if wanted in (_last(name, separators), without_range(_last(name, separators)))
-    }
-    if not last:
+    fitting = [i for i, name in enumerate(names) if wanted in (name, without_range(name))]
+    fitting = fitting or [
+        i for i, name in enumerate(names) if wanted in (_last(name), without_range(_last(name)))
+    ]
+    if not fitting:
         close = [name for name in names if wanted.lower() in name.lower()] or names
         raise BadInput(f"no signal {wanted[:80]!r}", where, _candidates("there are", close))
-    distinct = {names[i] for i in last}
-    if len(distinct) > 1:
+    if len({codes[i] for i in fitting}) > 1:
+        candidates = [names[i] for i in fitting]
         raise BadInput(
-            f"the signal {wanted[:80]!r} is ambiguous", where, _candidates("give one of", distinct)
+            f"the signal {wanted[:80]!r} is ambiguous",
+            where,
+            _candidates("give one of", candidates),
         )
-    return last
+    return fitting[0]
 
 
 def normal(name: str) -> str:
@@ -101,10 +101,9 @@ def bit_range(name: str) -> tuple[int, int] | None:
     return int(match[1]), int(match[2] if match[2] is not None else match[1])
 
 
-def _last(name: str, separators: str) -> str:
+def _last(name: str) -> str:
     base = without_range(name)
-    at = max(base.rfind(separator) for separator in separators)
-    return name[at + 1 :]
+    return name[max(base.rfind("."), base.rfind("/")) + 1 :]
 
 
 def _candidates(label: str, names: Iterable[str]) -> str:

@@ -175,15 +175,13 @@ def _watch(
     source: Source, header: _Header
 ) -> tuple[str, str, dict[str, list[_Watched]], tuple[Edge, Edge]]:
     names = [variable.name for variable in header.variables]
+    codes = [variable.code for variable in header.variables]
     watched: dict[str, list[_Watched]] = {v.code: [] for v in header.variables}
     edges, chosen = [], []
     for option, wanted in (("--start", source.options.start), ("--end", source.options.end)):
         text, falling = split_direction(required(wanted, option, names))
-        indexes = find(text, names, ".", f"{source.path}, {option}")
-        found = header.variables[min(indexes)]
-        codes = {header.variables[i].code for i in indexes}
-        if len(codes) > 1:
-            raise source.bad(f"{found.name} is declared {len(codes)} times")
+        index = find(text, names, codes, f"{source.path}, {option}")
+        found = header.variables[index]
         edge = Edge(falling)
         edges.append(edge)
         chosen.append((found.name, found.code, falling))
