@@ -94,7 +94,7 @@ def run_experiment(
     seed = secrets.randbits(32) if file.seed is None else file.seed
     plan = interleave(able, file.repetitions, seed)
     writer = RunWriter(
-        folder,
+        folder.absolute(),  # loads run in folders of their own
         command=sys.argv,
         experiment={"file": experiment.path.name, **file.model_dump(mode="json")},
         seed=seed,

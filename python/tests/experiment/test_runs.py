@@ -49,16 +49,8 @@ def place(tmp_path):
 def start(place, text, *options):
     (place / "short.toml").write_text(text)
     return subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "latenz",
-            "run",
-            place / "short.toml",
-            "-o",
-            place / "run",
-            *options,
-        ],
+        [sys.executable, "-m", "latenz", "run", "short.toml", "-o", "run", *options],
+        cwd=place,
         env={**os.environ, "TMPDIR": str(place / "temporary")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
