@@ -37,6 +37,7 @@ TEST(WideInteger, EqualsTheCompilersOwn128BitArithmetic) {
     const std::uint64_t a = any_size(random);
     const std::uint64_t b = any_size(random);
     ASSERT_EQ(joined(WideInteger<2>::multiply(a, b)), static_cast<Unsigned128>(a) * b);
+    ASSERT_EQ(WideInteger<2>::multiply_by_halves(a, b), WideInteger<2>::multiply(a, b));
     const auto x = static_cast<std::int64_t>(a);
     const auto y = static_cast<std::int64_t>(b);
     auto sum = WideInteger<2>::from_signed(x);

@@ -13,18 +13,19 @@ namespace latenz {
 /// Exact moments of fewer than 2^63 samples.
 class Moments {
  public:
+  /// Adds one latency; a few nanoseconds.
+  constexpr void add(std::int64_t value) {
+    include(value, 1);
+    sum_ += WideInteger<2>::from_signed(value);
+    squares_ += WideInteger<2>::multiply(magnitude(value), magnitude(value)).resized<3>();
+  }
+
   /// Adds `times` samples of one latency.
-  constexpr void add(std::int64_t value, std::uint64_t times = 1) {
+  constexpr void add(std::int64_t value, std::uint64_t times) {
     if (times == 0) {
       return;
     }
-    if (n_ == 0 || value < min_) {
-      min_ = value;
-    }
-    if (n_ == 0 || value > max_) {
-      max_ = value;
-    }
-    n_ += times;
+    include(value, times);
     const std::uint64_t size = magnitude(value);
     const auto total = WideInteger<2>::multiply(size, times);
     sum_ += value < 0 ? total.negated() : total;
@@ -84,6 +85,16 @@ class Moments {
   }
 
  private:
+  constexpr void include(std::int64_t value, std::uint64_t times) {
+    if (n_ == 0 || value < min_) {
+      min_ = value;
+    }
+    if (n_ == 0 || value > max_) {
+      max_ = value;
+    }
+    n_ += times;
+  }
+
   static constexpr std::uint64_t magnitude(std::int64_t value) {
     const auto bits = static_cast<std::uint64_t>(value);
     return value < 0 ? 0 - bits : bits;

@@ -3,6 +3,7 @@
 // Freestanding; works where the compiler has no 128-bit type (Cortex-R5).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -33,12 +34,8 @@ struct WideInteger {
   }
 
   constexpr WideInteger& operator+=(const WideInteger& other) {
-    std::uint64_t carry = 0;
     for (std::size_t i = 0; i < Limbs; ++i) {
-      const std::uint64_t partial = limb[i] + other.limb[i];
-      const std::uint64_t carried = partial < limb[i] ? 1U : 0U;
-      limb[i] = partial + carry;
-      carry = carried + (limb[i] < partial ? 1U : 0U);
+      add_limb(i, other.limb[i]);
     }
     return *this;
   }
@@ -61,7 +58,7 @@ struct WideInteger {
   template <std::size_t Other>
   [[nodiscard]] constexpr WideInteger<Other> resized() const {
     WideInteger<Other> result;
-    for (std::size_t i = 0; i < Limbs && i < Other; ++i) {
+    for (std::size_t i = 0; i < std::min(Limbs, Other); ++i) {
       result.limb[i] = limb[i];
     }
     return result;
@@ -106,6 +103,21 @@ struct WideInteger {
 
   /// The whole product of two 64-bit numbers.
   [[nodiscard]] static constexpr WideInteger<2> multiply(std::uint64_t a, std::uint64_t b) {
+    WideInteger<2> product;
+#ifdef __SIZEOF_INT128__
+    __extension__ using Wide = unsigned __int128;
+    const Wide whole = static_cast<Wide>(a) * b;
+    product.limb[0] = static_cast<std::uint64_t>(whole);
+    product.limb[1] = static_cast<std::uint64_t>(whole >> 64U);
+#else
+    product = multiply_by_halves(a, b);
+#endif
+    return product;
+  }
+
+  /// The same where the compiler has no 128-bit type.
+  [[nodiscard]] static constexpr WideInteger<2> multiply_by_halves(std::uint64_t a,
+                                                                   std::uint64_t b) {
     constexpr std::uint64_t low_half = 0xFFFF'FFFFU;
     const std::uint64_t low = (a & low_half) * (b & low_half);
     const std::uint64_t left = (a >> 32U) * (b & low_half);
@@ -118,13 +130,16 @@ struct WideInteger {
   }
 
  private:
-  constexpr void add_at(std::size_t position, const WideInteger<2>& addend) {
-    WideInteger shifted;
-    shifted.limb[position] = addend.limb[0];
-    if (position + 1 < Limbs) {
-      shifted.limb[position + 1] = addend.limb[1];
+  constexpr void add_limb(std::size_t position, std::uint64_t addend) {
+    for (std::size_t i = position; i < Limbs && addend != 0; ++i) {
+      limb[i] += addend;
+      addend = limb[i] < addend ? 1U : 0U;  // the carry: seldom goes further
     }
-    *this += shifted;
+  }
+
+  constexpr void add_at(std::size_t position, const WideInteger<2>& addend) {
+    add_limb(position, addend.limb[0]);
+    add_limb(position + 1, addend.limb[1]);
   }
 };
 
