@@ -33,7 +33,7 @@ struct LoadPlan {
   bool version = false;
 };
 
-std::vector<Option> options_of(LoadPlan& plan, std::string& cpus) {
+std::vector<Option> options_of(LoadPlan& plan, std::optional<std::string>& cpus) {
   return {
       {"--cpus", "LIST", "one thread for each CPU named, such as 0,2-3 (default: all allowed)",
        [&cpus](std::string_view text) { cpus = text; }},
@@ -58,7 +58,7 @@ std::vector<Option> options_of(LoadPlan& plan, std::string& cpus) {
 
 std::string help() {
   LoadPlan plan;
-  std::string cpus;
+  std::optional<std::string> cpus;
   return help_text("latenz-memory-load", R"(
 Loads the memory with the kernels of STREAM (copy, scale, add, triad), one thread a CPU, until its
 duration is over or a signal comes; then prints the bandwidth it achieved as JSON.
@@ -179,10 +179,9 @@ std::string result(const LoadPlan& plan, const std::vector<std::unique_ptr<Loade
 
 LoadPlan parse(std::span<const char* const> arguments) {
   LoadPlan plan;
-  std::string cpus;
+  std::optional<std::string> cpus;
   parse_options(options_of(plan, cpus), arguments);
-  const cpu_set_t allowed = allowed_cpus();
-  plan.cpus = cpus.empty() ? cpus_of(allowed) : parse_cpus("--cpus", cpus, allowed);
+  plan.cpus = chosen_cpus("--cpus", cpus);
   return plan;
 }
 

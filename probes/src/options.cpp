@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <set>
 
 #include "failure.hpp"
@@ -147,6 +146,11 @@ std::vector<unsigned> parse_cpus(std::string_view name, std::string_view text,
     }
     rest.remove_prefix(comma + 1);
   }
+}
+
+std::vector<unsigned> chosen_cpus(std::string_view name, const std::optional<std::string>& text) {
+  const cpu_set_t allowed = allowed_cpus();
+  return text ? parse_cpus(name, *text, allowed) : cpus_of(allowed);
 }
 
 std::vector<unsigned> cpus_of(const cpu_set_t& set) {

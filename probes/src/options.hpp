@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,10 @@ void parse_options(std::span<const Option> options, std::span<const char* const>
 /// malformed, longer than 1024, or names a CPU that is not in `allowed`.
 [[nodiscard]] std::vector<unsigned> parse_cpus(std::string_view name, std::string_view text,
                                                const cpu_set_t& allowed);
+
+/// The CPUs that an option names, or all that this process may use if it is absent.
+[[nodiscard]] std::vector<unsigned> chosen_cpus(std::string_view name,
+                                                const std::optional<std::string>& text);
 
 /// The CPUs of a set, ascending.
 [[nodiscard]] std::vector<unsigned> cpus_of(const cpu_set_t& set);

@@ -64,7 +64,7 @@ void set_trace_instance(Plan& plan, std::string_view text) {
   plan.trace_instance = text;
 }
 
-std::vector<Option> options_of(Plan& plan, std::string& cpus) {
+std::vector<Option> options_of(Plan& plan, std::optional<std::string>& cpus) {
   const auto most_count = std::numeric_limits<std::int64_t>::max() / longest_interval_ns;
   return {
       {"--output", "DIR", "folder for the recording; must not hold one already (required)",
@@ -137,20 +137,19 @@ std::optional<std::int64_t> Plan::total_ns() const {
 
 Plan parse_plan(std::span<const char* const> arguments) {
   Plan plan;
-  std::string cpus;
+  std::optional<std::string> cpus;
   parse_options(options_of(plan, cpus), arguments);
   if (plan.help || plan.version) {
     return plan;
   }
   check(plan);
-  const cpu_set_t allowed = allowed_cpus();
-  plan.cpus = cpus.empty() ? cpus_of(allowed) : parse_cpus("--cpus", cpus, allowed);
+  plan.cpus = chosen_cpus("--cpus", cpus);
   return plan;
 }
 
 std::string plan_help() {
   Plan plan;
-  std::string cpus;
+  std::optional<std::string> cpus;
   return help_text("latenz-wakeup", R"(
 Measures how late threads wake up: each sleeps until its due time on its own CPU and reads the
 clock when it runs. Keeps every sample, counts every activation skipped because one was late.
