@@ -64,6 +64,7 @@ def measure(n: int, folder: Path) -> dict[str, float]:
     return {
         "samples": n,
         "seconds": round(seconds, 3),
+        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 3),
         "peak_rss_mib": round(usage.ru_maxrss / 1024, 1),
         "html_bytes": page.stat().st_size,
     }

@@ -10,9 +10,17 @@ from playwright.sync_api import sync_playwright
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+FIRST_SCREEN = """
+main > section:not(#verdicts, #summary, #exceedance), .deadline > .scroll, .reference, .notes,
+#summary > .aside, #exceedance .explain, #exceedance > :is(.tail, .scroll), footer,
+.panel ~ .panel { display: none !important }
+section { margin-block: 1.2rem }
+"""
+"""The head of the page, the verdicts without their evidence, the summary and one figure."""
 
 
 def main() -> None:
+    """Open the report, leave out what fits on no first screen, and save the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("report", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=Path(__file__).parent / "report.png")
@@ -25,13 +33,7 @@ def main() -> None:
             color_scheme="dark" if given.dark else "light",
         )
         page.goto(given.report.resolve().as_uri())
-        # the head of the page, the summary and one figure: what fits on a first screen
-        page.add_style_tag(
-            content="main > section:not(#verdicts, #summary, #exceedance), .evidence, .reference,"
-            " .deadline > .scroll, .notes, #summary > .aside, #exceedance > :is(.tail, .scroll),"
-            " #exceedance > .explain, footer { display: none !important }"
-            " #exceedance > h3, #exceedance h3 ~ * { display: none } section { margin-block: 1.2rem }"
-        )
+        page.add_style_tag(content=FIRST_SCREEN)
         page.locator("#exceedance .panel").first.scroll_into_view_if_needed()
         page.locator("#exceedance .main-svg").first.wait_for()
         page.evaluate("scrollTo(0, 0)")

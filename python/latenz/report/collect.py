@@ -21,11 +21,27 @@ _FEWEST_BUCKETS = 60
 
 
 @dataclass(frozen=True)
+class Source:
+    """A sample set with the names that the report gives it.
+
+    Attributes:
+        label: A name that no other set of the report has.
+        group: What it was measured under: sets of one group share a colour.
+        sample_set: The values.
+    """
+
+    label: str
+    group: str
+    sample_set: SampleSet
+
+
+@dataclass(frozen=True)
 class View:
     """One sample set as the report shows it.
 
     Attributes:
         label: Its name, unlike that of every other set in the report.
+        group: What it was measured under.
         metadata: What the set is.
         summary: Its figures and verdicts.
         distribution: Its cells; none of them if only printed figures are known.
@@ -38,6 +54,7 @@ class View:
     """
 
     label: str
+    group: str
     metadata: Metadata
     summary: Summary
     distribution: Distribution = field(default_factory=Distribution.empty)
@@ -62,14 +79,9 @@ class View:
         """The buckets lie at times, not at sample numbers."""
         return self.origin_ns is not None
 
-    @property
-    def condition(self) -> str:
-        """The condition it was measured under; without one, its name without the CPU."""
-        return self.metadata.condition or self.label.rpartition("/")[0] or self.label
-
 
 def collect(
-    sample_sets: Sequence[tuple[str, SampleSet]],
+    sources: Sequence[Source],
     deadlines: Sequence[Deadline] = (),
     confidence: float = 0.95,
     progress: Progress = lambda _label: None,
@@ -77,20 +89,21 @@ def collect(
     """Look at each set for its figures, for its pictures, and for its tail.
 
     Args:
-        sample_sets: Labels and sets.
+        sources: The sets and their names.
         deadlines: Deadlines to judge besides those of the sets themselves.
         confidence: One-sided confidence level of the exceedance bounds.
         progress: Told when the work on a set starts.
     """
-    buckets = _SERIES_POINTS // max(1, len(sample_sets))
+    buckets = _SERIES_POINTS // max(1, len(sources))
     buckets = min(_MOST_BUCKETS, max(_FEWEST_BUCKETS, buckets))
     views = []
-    for label, sample_set in sample_sets:
-        progress(label)
-        given = () if sample_set.metadata.time_base == TimeBase.PUBLISHED else deadlines
-        summary = summarize(sample_set, given, confidence)
-        view = View(label, sample_set.metadata, summary)
-        views.append(_SEEN[sample_set.form](view, sample_set, buckets))
+    for source in sources:
+        progress(source.label)
+        metadata = source.sample_set.metadata
+        given = () if metadata.time_base == TimeBase.PUBLISHED else deadlines
+        summary = summarize(source.sample_set, given, confidence)
+        view = View(source.label, source.group, metadata, summary)
+        views.append(_SEEN[source.sample_set.form](view, source.sample_set, buckets))
     return views
 
 

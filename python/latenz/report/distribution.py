@@ -18,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 _SUB_BITS = 10
 _CELLS = 64 << _SUB_BITS
+_CHUNK = 1 << 15  # so that what is made of it on the way stays in the cache
 _BINS_A_DECADE = 20
 _FEWEST_BINS = 40
 _VIOLIN_STEPS = 120
@@ -76,8 +77,10 @@ class CellCounter:
 
     def add(self, latency_ns: Integers) -> None:
         """Count one batch."""
-        if not len(latency_ns):
-            return
+        for start in range(0, len(latency_ns), _CHUNK):
+            self._add_chunk(latency_ns[start : start + _CHUNK])
+
+    def _add_chunk(self, latency_ns: Integers) -> None:
         index = _cell_index(latency_ns)
         offset = int(index.min())
         counts = np.bincount(index - offset)

@@ -69,7 +69,7 @@ def figures(views: list[View]) -> list[Figure]:
         _figure("violins", "Distributions side by side", _VIOLINS, views, _violin_data),
         _figure("histograms", "Histogram", _HISTOGRAMS, views, _histogram_data),
         _figure("exceedance", "Exceedance", _EXCEEDANCE, views, exceedance_data),
-        _figure("series", "Latency over time", _SERIES, views, _series_data, _by_condition),
+        _figure("series", "Latency over time", _SERIES, views, _series_data, _by_group),
     ]
     return [figure for figure in made if figure.panels]
 
@@ -84,13 +84,14 @@ _VIOLINS = (
 )
 _HISTOGRAMS = (
     "Number of samples in bars of a twentieth of a decade or less, or of the tool's resolution"
-    " where that is coarser. Both axes are logarithmic, so that single late samples stay visible."
+    " where that is coarser. Both axes are logarithmic, so that single late samples stay visible. A"
+    " cross-hatched bar holds samples known only to lie beyond the tool's range."
 )
 _EXCEEDANCE = (
     "Share of samples at or above each latency. The band is the pointwise"
     f" {words.percent(BAND_CONFIDENCE)} Clopper-Pearson confidence interval: it assumes no"
     " distribution, but independent samples. Skipped activations are not samples and are not in"
-    " this curve; the verdicts count them. A dotted line that leaves a curve is its fitted tail; one"
+    " this curve; the verdicts count them. A dotted line leaving a curve is its fitted tail; one"
     " between triangles spans samples beyond a histogram's range."
 )
 _SERIES = (
@@ -101,16 +102,16 @@ _SERIES = (
 _Grouping = Callable[[list[View]], list[tuple[str, list[View]]]]
 
 
-def _by_condition(views: list[View]) -> list[tuple[str, list[View]]]:
+def _by_group(views: list[View]) -> list[tuple[str, list[View]]]:
     ordered: dict[str, list[View]] = {}
     for view in views:
-        ordered.setdefault(view.condition, []).append(view)
+        ordered.setdefault(view.group, []).append(view)
     return list(ordered.items())
 
 
 def _together(views: list[View]) -> list[tuple[str, list[View]]]:
     """Put all sets in one panel while their curves can be told apart."""
-    return [("", views)] if len(views) <= _SETS_IN_A_PANEL else _by_condition(views)
+    return [("", views)] if len(views) <= _SETS_IN_A_PANEL else _by_group(views)
 
 
 def _figure(
@@ -146,9 +147,11 @@ def _figure(
 
 
 def _height(key: str, sets: int) -> int:
-    """Return the height of plots that give each set a row of its own."""
+    """Return the height of a plot: rows for each set where it has some, else room for names."""
     rows = {"averages": (8, 3), "violins": (6, 4)}.get(key)
-    return rows[0] + rows[1] * sets if rows else 0
+    if rows:
+        return rows[0] + rows[1] * sets
+    return 22 + sets if sets > 4 else 0
 
 
 def by_time_base(views: Iterable[View]) -> list[tuple[str, list[View]]]:
@@ -170,15 +173,15 @@ def _has(view: View, key: str) -> bool:
 
 
 def _looks(views: list[View]) -> list[dict[str, int]]:
-    """Give each condition a colour and each of its sets a dash; one condition: colours only."""
-    conditions = [name for name, _ in _by_condition(views)]
-    if len(conditions) == 1:
+    """Give each group a colour and each of its sets a dash; a group alone: colours only."""
+    groups = [name for name, _ in _by_group(views)]
+    if len(groups) == 1:
         return [{"colour": i, "dash": 0} for i in range(len(views))]
-    seen = dict.fromkeys(conditions, -1)
+    seen = dict.fromkeys(groups, -1)
     looks = []
     for view in views:
-        seen[view.condition] += 1
-        looks.append({"colour": conditions.index(view.condition), "dash": seen[view.condition]})
+        seen[view.group] += 1
+        looks.append({"colour": groups.index(view.group), "dash": seen[view.group]})
     return looks
 
 

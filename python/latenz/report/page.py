@@ -26,7 +26,7 @@ from latenz import published
 from latenz.errors import BadInput
 from latenz.model import Deadline, SampleSet
 from latenz.report import words
-from latenz.report.collect import Progress, View, collect
+from latenz.report.collect import Progress, Source, View, collect
 from latenz.report.figures import by_time_base, figures
 from latenz.statistics import QUANTILES, Summary, Verdict
 from latenz.statistics.tail import TailFit, TailRefusal
@@ -138,11 +138,11 @@ def write_report(
     Raises:
         BadInput: There is no sample set, a set is damaged, or the file cannot be written.
     """
-    labelled = list(_labelled(runs))
-    if not labelled:
+    sources = _sources(runs)
+    if not sources:
         raise BadInput("holds no sample set", ", ".join(run.name for run in runs), "record some")
     with _replacing(output) as target:
-        views = collect(labelled, deadlines, confidence, progress)
+        views = collect(sources, deadlines, confidence, progress)
         target.write(render(runs, views))
     return views
 
@@ -169,19 +169,21 @@ def _replacing(output: Path) -> Iterator[TextIO]:
             target.unlink(missing_ok=True)
 
 
-def _labelled(runs: Sequence[ReportedRun]) -> list[tuple[str, SampleSet]]:
+def _sources(runs: Sequence[ReportedRun]) -> list[Source]:
     """Give every set a name that no other set of the report has."""
-    taken: dict[str, int] = {}
-    labelled = []
+    taken: Counter[str] = Counter()
+    sources = []
     for run in runs:
+        of_run = f"{run.name}: " if len(runs) > 1 else ""
         for sample_set in run.sample_sets:
-            name = sample_set.metadata.name
-            label = f"{run.name}: {name}" if len(runs) > 1 else name
-            taken[label] = taken.get(label, 0) + 1
-            labelled.append(
-                (label if taken[label] == 1 else f"{label} ({taken[label]})", sample_set)
-            )
-    return labelled
+            metadata = sample_set.metadata
+            label = of_run + metadata.name
+            taken[label] += 1
+            if taken[label] > 1:
+                label = f"{label} ({taken[label]})"
+            group = metadata.condition or metadata.name.rpartition("/")[0]
+            sources.append(Source(label, of_run + group if group else run.name, sample_set))
+    return sources
 
 
 def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
@@ -285,7 +287,7 @@ def _tail_row(view: View, tail: TailFit | TailRefusal) -> dict[str, Any]:
 def _overall(judged: list[JudgedDeadline]) -> tuple[str, str]:
     """Return the most severe verdict of all, and a sentence about all deadlines."""
     if not judged:
-        return "none", "No deadline was given, so nothing was judged."
+        return "none", "Nothing was judged: give a limit with --deadline, such as 3ms."
     worst = judged[0].verdict
     found = sum(deadline.verdict == worst for deadline in judged)
     all_of = f"All {found} deadlines are" if found > 1 else "The deadline is"
@@ -369,7 +371,9 @@ def _title(runs: Sequence[ReportedRun]) -> str:
     for run in runs:
         experiment = (run.info.experiment or {}) if run.info else {}
         names.append(str(experiment.get("title") or experiment.get("name") or run.name))
-    return " · ".join(dict.fromkeys(names))
+    different = list(dict.fromkeys(names))
+    more = f" and {len(different) - 2} more" if len(different) > 2 else ""
+    return ", ".join(different[:2]) + more
 
 
 def _facts(runs: Sequence[ReportedRun], views: list[View]) -> list[tuple[str, str]]:

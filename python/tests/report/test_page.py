@@ -12,7 +12,7 @@ from conftest import HOSTILE, Example
 from latenz.errors import BadInput
 from latenz.model import Deadline, Metadata, Reported, SampleSet, TimeBase
 from latenz.report import ReportedRun, write_report
-from latenz.report.collect import collect
+from latenz.report.collect import Source, collect
 from latenz.report.page import json_script, judged_deadlines
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path"}
@@ -168,14 +168,14 @@ def test_verdicts_say_what_they_rest_on(latency_ns: list, missed: int, expected:
     sample_set = samples(
         "x", latency_ns, missed_periods=missed, deadlines=(Deadline(name="d", limit_ns=1000),)
     )
-    (deadline,) = judged_deadlines(collect([("x", sample_set)]))
+    (deadline,) = judged_deadlines(collect([Source("x", "x", sample_set)]))
     assert expected in deadline.judgements[0].sentence
 
 
 def test_severest_deadline_comes_first() -> None:
     limits = tuple(Deadline(name=str(ns), limit_ns=ns) for ns in (10_000, 1000, 6000))
     sample_set = samples("x", [5] * 5000 + [5000], deadlines=limits)
-    judged = judged_deadlines(collect([("x", sample_set)]))
+    judged = judged_deadlines(collect([Source("x", "x", sample_set)]))
     assert [(deadline.name, deadline.verdict) for deadline in judged] == [
         ("1000", "violates"),
         ("6000", "meets"),
@@ -188,6 +188,7 @@ def test_runs_with_the_same_sets_are_told_apart(tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     views = write_report(runs, page)
     assert [view.label for view in views] == ["a: s", "b: s", "b: s (2)"]
+    assert [view.group for view in views] == ["a", "b", "b"]
 
 
 def test_a_failed_report_leaves_nothing_and_harms_nothing(tmp_path: Path) -> None:

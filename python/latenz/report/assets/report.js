@@ -230,7 +230,7 @@
         const text = `${plain(one.label)}: ${grouped(one.beyond)} samples beyond the tool's range, known only to be at or above ${full(one.beyondFrom)}`;
         const end = Math.max(one.max ?? 0, one.beyondFrom * 1.12);
         made.push({
-          ...group, name: `${plain(one.label)}, beyond range`, type: "scatter", mode: "lines+markers", fill: "tozeroy",
+          ...group, showlegend: false, type: "scatter", mode: "lines+markers", fill: "tozeroy",
           x: [one.beyondFrom, one.beyondFrom, Math.sqrt(one.beyondFrom * end), end, end].map((ns) => ns / size),
           y: [floor, one.beyond, one.beyond, one.beyond, floor], text: [text, text, text, text, text], hoverinfo: "text",
           marker: { size: [0, 0, 9, 0, 0], symbol: "triangle-right", color: colour }, fillcolor: "rgba(0,0,0,0)",
