@@ -16,6 +16,7 @@ from latenz.compare.blocks import (
 from latenz.compare.series import Series, digest, read_series
 from latenz.model import Deadline, SampleSet
 from latenz.statistics import Summary, quantile_rank, summarize
+from latenz.statistics.skipped import skipped_above
 
 QUANTILES = {"median": "0.5", "p90": "0.9", "p99": "0.99", "p99.9": "0.999", "p99.99": "0.9999"}
 FEWEST_BLOCKS = 10
@@ -148,8 +149,15 @@ def _misses(side: Side, found: Resampled, size: Floats) -> None:
         found.missing["miss_rate"] = "it is not known when activations were skipped"
         return
     missed = np.zeros_like(series.latency_ns) if series.missed is None else series.missed
-    limit_ns = side.limit_ns
-    late = missed if limit_ns is None else missed + (series.latency_ns > limit_ns)
+    period_ns = side.sample_set.metadata.period_ns
+    if side.limit_ns is None:
+        late = missed
+    elif period_ns or not missed.any():
+        waited = skipped_above(series.latency_ns, missed, side.limit_ns, period_ns or 1)
+        late = waited + (series.latency_ns > side.limit_ns)
+    else:
+        found.missing["miss_rate"] = "without a period, how long skipped activations waited is open"
+        return
     if _too_few(found, "miss_rate", late > 0):
         return
     found.figures["miss_rate"] = float(late.sum() / (len(late) + missed.sum()))

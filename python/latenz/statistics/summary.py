@@ -5,7 +5,7 @@ jitter is the greater of max - mean and mean - min, the standard deviation divid
 Figures that a source cannot tell are None, never guessed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 
@@ -14,6 +14,7 @@ from latenz.model import Deadline, Metadata, Reported, SampleSet
 from latenz.statistics.cells import Cells, read_cells
 from latenz.statistics.exceedance import check_confidence
 from latenz.statistics.scan import column, scan_samples
+from latenz.statistics.skipped import skipped_in_cells, skipped_in_samples, skipped_unplaced
 from latenz.statistics.verdict import Evidence, Verdict, judge
 
 QUANTILES = ("0.5", "0.9", "0.99", "0.999", "0.9999", "0.99999")
@@ -94,11 +95,7 @@ def summarize(
     metadata = sample_set.metadata
     judged = tuple(dict.fromkeys((*metadata.deadlines, *deadlines)))
     figures, evidence = _FORMS[sample_set.form](sample_set, [d.limit_ns for d in judged])
-    missed = figures.missed_periods or 0
-    verdicts = (
-        judge(d, _with_missed(evidence[d.limit_ns], missed), figures.max_ns, confidence)
-        for d in judged
-    )
+    verdicts = (judge(d, evidence[d.limit_ns], figures.max_ns, confidence) for d in judged)
     return replace(figures, deadlines=tuple(verdicts), notes=_notes(figures))
 
 
@@ -124,10 +121,14 @@ def _middle(lower: int | None, upper: int | None) -> float | None:
     return total / 2 if total % 2 else total // 2
 
 
-def _with_missed(evidence: Evidence, missed: int) -> Evidence:
-    """Skipped activations were never served: each is a trial that exceeded every limit."""
-    trials = evidence.trials + missed if evidence.trials else 0
-    return Evidence(evidence.exceeding + missed, evidence.undecided, trials)
+def _with_skipped(evidence: Evidence, skipped: Evidence) -> Evidence:
+    if not evidence.trials:
+        return evidence
+    return Evidence(
+        evidence.exceeding + skipped.exceeding,
+        evidence.undecided + skipped.undecided,
+        evidence.trials + skipped.trials,
+    )
 
 
 def _notes(figures: Summary) -> tuple[str, ...]:
@@ -151,7 +152,7 @@ def _unknown(metadata: Metadata) -> Summary:
 
 
 _Found = tuple[Summary, dict[int, Evidence]]
-"""The figures, and for each limit the evidence without skipped activations."""
+"""The figures, and the evidence for each limit."""
 
 
 def _refuse_empty(metadata: Metadata) -> BadInput:
@@ -162,7 +163,7 @@ def _refuse_empty(metadata: Metadata) -> BadInput:
     )
 
 
-def _from_samples(sample_set: SampleSet, limits: Iterable[int]) -> _Found:
+def _from_samples(sample_set: SampleSet, limits: Sequence[int]) -> _Found:
     metadata = sample_set.metadata
     slack = metadata.resolution_ns - 1
 
@@ -174,6 +175,7 @@ def _from_samples(sample_set: SampleSet, limits: Iterable[int]) -> _Found:
     if scan is None:
         raise _refuse_empty(metadata)
     moments = scan.moments
+    missed, skipped = _skipped(sample_set, limits, moments.max)
     lower, upper = _middle_ranks(moments.n)
     figures = replace(
         _unknown(metadata),
@@ -185,23 +187,32 @@ def _from_samples(sample_set: SampleSet, limits: Iterable[int]) -> _Found:
         jitter_ns=moments.jitter,
         stdev_ns=moments.stdev,
         quantiles_ns={p: scan.order[quantile_rank(p, moments.n)] for p in QUANTILES},
-        missed_periods=_missed_periods(sample_set),
+        missed_periods=missed,
         negative=moments.n - scan.above[-1],
     )
     above = scan.above
     return figures, {
-        limit: Evidence(above[limit], above[limit - slack] - above[limit], moments.n)
+        limit: _with_skipped(
+            Evidence(above[limit], above[limit - slack] - above[limit], moments.n), skipped[limit]
+        )
         for limit in limits
     }
 
 
-def _missed_periods(sample_set: SampleSet) -> int | None:
-    if sample_set.metadata.missed_periods is not None or "missed" not in sample_set.columns:
-        return sample_set.metadata.missed_periods
-    return sum(int(part.sum()) for part in column(sample_set, "missed"))
+def _skipped(
+    sample_set: SampleSet, limits: Sequence[int], max_ns: int
+) -> tuple[int | None, dict[int, Evidence]]:
+    """Return how many activations were skipped, None if unknown, and their evidence."""
+    counted = sample_set.metadata.missed_periods
+    found = skipped_in_samples(sample_set, limits)
+    if found is not None and counted in (None, found[0]):
+        return found
+    if counted is None and "missed" in sample_set.columns:
+        counted = sum(int(part.sum()) for part in column(sample_set, "missed"))
+    return counted, {limit: skipped_unplaced(counted or 0, max_ns, limit) for limit in limits}
 
 
-def _from_histogram(sample_set: SampleSet, limits: Iterable[int]) -> _Found:
+def _from_histogram(sample_set: SampleSet, limits: Sequence[int]) -> _Found:
     metadata = sample_set.metadata
     reported = metadata.reported or Reported()
     cells = read_cells(sample_set)
@@ -242,7 +253,19 @@ def _from_histogram(sample_set: SampleSet, limits: Iterable[int]) -> _Found:
         negative=cells.negative,
         notes=(*metadata.notes, *_cell_notes(cells, metadata)),
     )
-    return figures, {limit: _cell_evidence(cells, metadata, limit) for limit in limits}
+    return figures, {
+        limit: _with_skipped(
+            _cell_evidence(cells, metadata, limit), _cell_skipped(cells, metadata, largest, limit)
+        )
+        for limit in limits
+    }
+
+
+def _cell_skipped(cells: Cells, metadata: Metadata, largest: int | None, limit: int) -> Evidence:
+    missed = metadata.missed_periods or 0
+    if metadata.period_ns and not metadata.beyond_range:
+        return skipped_in_cells(cells, missed, metadata.period_ns, limit)
+    return skipped_unplaced(missed, largest, limit)
 
 
 def _cell_notes(cells: Cells, metadata: Metadata) -> tuple[str, ...]:
@@ -276,7 +299,7 @@ def _jitter(smallest: int | None, mean: float | None, largest: int | None) -> fl
     return max(largest - mean, mean - smallest)
 
 
-def _from_reported(sample_set: SampleSet, limits: Iterable[int]) -> _Found:
+def _from_reported(sample_set: SampleSet, limits: Sequence[int]) -> _Found:
     metadata = sample_set.metadata
     reported = metadata.reported
     if reported is None or reported.n == 0 or reported == Reported():
@@ -298,7 +321,14 @@ def _from_reported(sample_set: SampleSet, limits: Iterable[int]) -> _Found:
             "only the figures that the source printed are known, no single latency",
         ),
     )
-    return figures, {limit: _reported_evidence(reported, metadata, limit) for limit in limits}
+    missed = metadata.missed_periods or 0
+    return figures, {
+        limit: _with_skipped(
+            _reported_evidence(reported, metadata, limit),
+            skipped_unplaced(missed, reported.max_ns, limit),
+        )
+        for limit in limits
+    }
 
 
 def _reported_evidence(reported: Reported, metadata: Metadata, limit: int) -> Evidence:

@@ -32,9 +32,9 @@ class Verdict:
     Attributes:
         name: Name of the deadline.
         limit_ns: The limit every latency must stay within.
-        verdict: `violates` if any activation exceeded the limit; `meets` if none did and the
-            evidence bounds the probability of exceeding it at or below `allowed`; otherwise
-            `not shown`.
+        verdict: `violates` if any activation is known to have exceeded the limit; `meets` if
+            every one is known to have kept it and they bound the probability of exceeding it at
+            or below `allowed`; otherwise `not shown`.
         exceeding: Activations known to have exceeded the limit (skipped ones are among them).
         exceedance_upper: Upper confidence bound on the probability of exceeding the limit
             (Clopper-Pearson), counting undecided activations as exceeding.
@@ -77,7 +77,7 @@ def judge(
     outcome: Outcome = "not shown"
     if evidence.exceeding:
         outcome = "violates"
-    elif upper <= deadline.exceedance:
+    elif not evidence.undecided and upper <= deadline.exceedance:
         outcome = "meets"
     return Verdict(
         name=deadline.name,

@@ -228,13 +228,14 @@ def test_miss_rate_counts_late_and_skipped_activations() -> None:
     missed = np.zeros(6000, np.int64)
     missed[::100] = 3
     deadline = (Deadline(name="d", limit_ns=500_000), Deadline(name="e", limit_ns=10**9))
-    a = sample_set("a", late, missed=np.zeros(6000, np.int64), deadlines=deadline)
-    b = sample_set("b", late, missed=missed, deadlines=deadline)
+    known = {"deadlines": deadline, "period_ns": 200_000}
+    a = sample_set("a", late, missed=np.zeros(6000, np.int64), **known)
+    b = sample_set("b", late, missed=missed, **known)
     pair = pair_of(a, b)
     effect = pair.statistics["miss_rate"]
     assert pair.miss_limit_ns == 500_000
     assert effect.a == 60 / 6000
-    assert effect.b == (60 + 180) / (6000 + 180)
+    assert effect.b == (60 + 120) / (6000 + 180)  # they waited for 800, 600 and 400 us
     assert 0 < effect.low < effect.difference < effect.high
     assert pair_of(a, b, deadline_ns=10**9).statistics["miss_rate"].a == 0
 

@@ -155,14 +155,12 @@ def test_verdicts_on_samples() -> None:
     assert verdict(samples([1] * 2994)).verdict == "not shown"  # one too few for 1e-3 at 95 %
     late = verdict(samples([1] * 5000 + [1001]))
     assert (late.verdict, late.exceeding, late.trials) == ("violates", 1, 5001)
-    missed = verdict(samples([1] * 5000, missed_periods=7))
-    assert (missed.verdict, missed.exceeding, missed.trials) == ("violates", 7, 5007)
 
 
 def test_a_value_that_straddles_the_limit_decides_nothing() -> None:
     # 1 us resolution: a printed 1000 ns stands for 1000 to 1999 ns
     straddling = verdict(samples([0] * 9999 + [1000], resolution_ns=1000))
-    assert (straddling.verdict, straddling.exceeding, straddling.undecided) == ("meets", 0, 1)
+    assert (straddling.verdict, straddling.exceeding, straddling.undecided) == ("not shown", 0, 1)
     many = verdict(samples([0] * 9000 + [1000] * 1000, resolution_ns=1000))
     assert (many.verdict, many.exceeding, many.undecided) == ("not shown", 0, 1000)
 

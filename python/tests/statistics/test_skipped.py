@@ -1,0 +1,92 @@
+"""Skipped activations, against a model that runs each activation by itself."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from made_sets import metadata
+
+from latenz.model import Deadline, Reported, SampleSet
+from latenz.statistics import summarize
+
+PERIOD = 1000
+
+
+def judged(sample_set: SampleSet, limit_ns: int):
+    return summarize(sample_set, [Deadline(name="d", limit_ns=limit_ns)]).deadlines[0]
+
+
+def run(wake_ups: list[int]) -> tuple[list[int], list[int], list[int]]:
+    """Play activations one by one: latencies with a sample, skips after each, all latencies."""
+    latencies, missed, every = [], [], []
+    due = 0
+    for latency in wake_ups:
+        woken = due + latency
+        latencies.append(latency)
+        every.append(latency)
+        skipped = 0
+        due += PERIOD
+        while due <= woken:
+            every.append(woken - due)
+            skipped += 1
+            due += PERIOD
+        missed.append(skipped)
+    return latencies, missed, every
+
+
+WAKE_UPS = st.lists(st.integers(0, 7 * PERIOD), min_size=1, max_size=50)
+
+
+@given(WAKE_UPS, st.integers(1, 8 * PERIOD))
+def test_each_skipped_activation_counts_by_how_long_it_waited(wake_ups, limit_ns) -> None:
+    latencies, missed, every = run(wake_ups)
+    sample_set = SampleSet.from_columns(
+        metadata(period_ns=PERIOD), latency_ns=latencies, missed=missed
+    )
+    verdict = judged(sample_set, limit_ns)
+    assert verdict.trials == len(every)
+    assert verdict.exceeding == sum(latency > limit_ns for latency in every)
+    assert verdict.undecided == 0
+
+
+@given(WAKE_UPS, st.integers(1, 8 * PERIOD), st.sampled_from([1, 16, 300]))
+def test_cells_bound_them_from_both_sides(wake_ups, limit_ns, width) -> None:
+    latencies, missed, every = run(wake_ups)
+    cells = sorted({latency // width * width for latency in latencies})
+    sample_set = SampleSet.from_columns(
+        metadata(
+            period_ns=PERIOD,
+            missed_periods=sum(missed),
+            reported=Reported(max_ns=max(latencies)),
+        ),
+        latency_ns=cells,
+        width_ns=[width] * len(cells),
+        count=[sum(latency // width * width == cell for latency in latencies) for cell in cells],
+    )
+    verdict = judged(sample_set, limit_ns)
+    exceeding = sum(latency > limit_ns for latency in every)
+    assert verdict.trials == len(every)
+    if width == 1:
+        assert (verdict.exceeding, verdict.undecided) == (exceeding, 0)
+    assert verdict.exceeding <= max(exceeding, 1)
+    assert verdict.exceeding + verdict.undecided >= exceeding
+
+
+def test_a_mere_count_decides_only_where_no_latency_was_over_the_limit() -> None:
+    def printed(max_ns: int):
+        reported = Reported(n=10_000, max_ns=max_ns)
+        return judged(SampleSet.from_columns(metadata(missed_periods=7, reported=reported)), PERIOD)
+
+    kept = printed(PERIOD)
+    assert (kept.verdict, kept.exceeding, kept.trials) == ("meets", 0, 10_007)
+    late = printed(PERIOD + 1)
+    assert (late.verdict, late.exceeding, late.undecided) == ("violates", 1, 10_006)
+
+
+def test_half_a_second_at_a_millisecond_is_five_hundred_deadlines() -> None:
+    latencies = [10_000] * 1000 + [500_000_000] + [10_000] * 1000
+    missed = [0] * 1000 + [500] + [0] * 1000
+    sample_set = SampleSet.from_columns(
+        metadata(period_ns=1_000_000), latency_ns=latencies, missed=missed
+    )
+    summary = summarize(sample_set, [Deadline(name="GOOSE", limit_ns=3_000_000)])
+    assert summary.missed_periods == 500
+    assert summary.deadlines[0].exceeding == 497  # the late one, and 496 that waited over 3 ms
