@@ -20,7 +20,7 @@ from latenz.store.journal import Journal
 INTERVAL_NS = 1_000_000
 PRIORITY = 80
 SECONDS = 6
-ROUNDS = 5
+ROUNDS = 8
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Measured:
     median_ns: float | None
     cycles: int
     cpu_ns: int
-    max_rss_kib: int
+    max_rss_kib: int | None = None
 
     @property
     def cpu_per_cycle_ns(self) -> float:
@@ -38,8 +38,8 @@ class Measured:
         return self.cpu_ns / self.cycles
 
 
-def measured(command: list[str]) -> tuple[str, int, int]:
-    """Run a program; return its output, its CPU time and its largest memory."""
+def measured(command: list[str]) -> tuple[str, int]:
+    """Run a program; return its output and its CPU time."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     text = process.stdout.read()
@@ -47,7 +47,7 @@ def measured(command: list[str]) -> tuple[str, int, int]:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise SystemExit(f"{command[0]} failed with code {process.returncode}")
-    return text, round((usage.ru_utime + usage.ru_stime) * 1e9), usage.ru_maxrss
+    return text, round((usage.ru_utime + usage.ru_stime) * 1e9)
 
 
 def latenz(context: str) -> Measured:
@@ -61,19 +61,19 @@ def latenz(context: str) -> Measured:
             "--warm-up=0",
             f"--context={context}",
         ]
-        _, cpu_ns, rss_kib = measured([str(probe_program("latenz-wakeup")), *options])
+        _, cpu_ns = measured([str(probe_program("latenz-wakeup")), *options])
         account = json.loads((output / "probe.json").read_bytes())
         if account["context"] != context:
             raise SystemExit(f"this kernel gives no {context} context")
         journals = [Journal(path) for path in output.glob("*/samples.journal")]
         latency_ns = np.concatenate([f["latency_ns"] for each in journals for f in each.frames()])
-    return Measured(float(np.median(latency_ns)), len(latency_ns), cpu_ns, rss_kib)
+    return Measured(float(np.median(latency_ns)), len(latency_ns), cpu_ns, account["max_rss_kib"])
 
 
 def cyclictest(*options: str) -> Measured:
     """Without options its own cost alone: writing out a histogram in nanoseconds costs more."""
     base = ["cyclictest", "--smp", "-d0", "-m", "-q", "-N", f"-p{PRIORITY}", f"-D{SECONDS}"]
-    text, cpu_ns, rss_kib = measured([*base, f"-i{INTERVAL_NS // 1000}", *options])
+    text, cpu_ns = measured([*base, f"-i{INTERVAL_NS // 1000}", *options])
     cells: dict[int, int] = {}
     cycles = 0
     for line in text.splitlines():
@@ -86,7 +86,7 @@ def cyclictest(*options: str) -> Measured:
             cycles += sum(map(int, words[3:]))
         elif line.startswith("T:"):
             cycles += int(line.split("C:")[1].split()[0])
-    return Measured(histogram_median_ns(cells, cycles), cycles, cpu_ns, rss_kib)
+    return Measured(histogram_median_ns(cells, cycles), cycles, cpu_ns)
 
 
 def histogram_median_ns(cells: dict[int, int], n: int) -> float | None:
@@ -107,7 +107,8 @@ def run() -> dict[str, object]:
     }
     rounds: dict[str, list[Measured]] = {name: [] for name in programs}
     for number in range(ROUNDS):
-        for name, program in programs.items():
+        turns = list(programs.items())
+        for name, program in turns[number % 4 :] + turns[: number % 4]:
             print(f"bench: probe, round {number + 1} of {ROUNDS}, {name}", file=sys.stderr)
             rounds[name].append(program())
     latencies = {
@@ -131,9 +132,7 @@ def run() -> dict[str, object]:
         },
         "cpu_ratio": ratio(costs["latenz"], costs["cyclictest"]),
         "cpu_ratio_window_context": ratio(costs["latenz_window_context"], costs["cyclictest"]),
-        "max_rss_kib": {
-            name: max(each.max_rss_kib for each in found) for name, found in rounds.items()
-        },
+        "max_rss_kib": max(each.max_rss_kib or 0 for each in rounds["latenz"]),
     }
 
 

@@ -34,8 +34,8 @@ constexpr std::array events{Event{interrupts, "irq_handler_entry"},
                             Event{6, "page_fault_user"},
                             Event{6, "page_fault_kernel"}};
 
-constexpr unsigned load_constant = BPF_LD | BPF_DW;     // | BPF_IMM, which is 0
-constexpr unsigned add_constant = BPF_ALU64 | BPF_ADD;  // | BPF_K, which is 0
+constexpr unsigned load_immediate = BPF_LD | BPF_DW;     // | BPF_IMM, which is 0
+constexpr unsigned add_immediate = BPF_ALU64 | BPF_ADD;  // | BPF_K, which is 0
 
 long bpf(bpf_cmd command, bpf_attr& attributes) {
   return syscall(SYS_bpf, command, &attributes, sizeof attributes);
@@ -62,7 +62,7 @@ class Program {
     append(BPF_ALU64 | BPF_MOV | BPF_K, 0);
     append(BPF_JMP | BPF_EXIT, 0);
     append(BPF_ALU64 | BPF_LSH | BPF_K, 0, 0, 0, line_bits);
-    append(load_constant, 7, BPF_PSEUDO_MAP_VALUE, 0, map);
+    append(load_immediate, 7, BPF_PSEUDO_MAP_VALUE, 0, map);
     append(0, 0);  // upper half of the 64-bit constant: offset 0 in the map's value
     append(BPF_ALU64 | BPF_ADD | BPF_X, 7, 0);
   }
@@ -85,7 +85,7 @@ class Program {
     call(BPF_FUNC_get_current_pid_tgid);
     append(BPF_STX | BPF_DW | BPF_MEM, 7, 0, field(offsetof(CpuCounters, last_task)));
     append(BPF_ALU64 | BPF_MOV | BPF_X, 1, 7);
-    append(add_constant, 1, 0, 0, field(offsetof(CpuCounters, last_command)));
+    append(add_immediate, 1, 0, 0, field(offsetof(CpuCounters, last_command)));
     append(BPF_ALU64 | BPF_MOV | BPF_K, 2, 0, 0, sizeof(CpuCounters::last_command));
     call(BPF_FUNC_get_current_comm);
     return *this;

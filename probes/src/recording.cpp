@@ -2,13 +2,14 @@
 #include "recording.hpp"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 
 #include "clock.hpp"
 #include "failure.hpp"
@@ -27,6 +28,18 @@ void create_folder(const std::filesystem::path& folder) {
   if (error) {
     throw Failure(folder.string() + ": " + error.message() + "; name another folder by --output");
   }
+}
+
+/// Most memory this program held; getrusage would include what its parent held when it started it.
+std::int64_t largest_memory_kib() {
+  std::ifstream file("/proc/self/status");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.starts_with("VmHWM:")) {
+      return std::strtoll(line.c_str() + line.find_first_of("0123456789"), nullptr, 10);
+    }
+  }
+  return 0;
 }
 
 template <typename Value>
@@ -233,8 +246,6 @@ std::optional<std::int64_t> Recording::max_ns() const {
 }
 
 std::string Recording::account(std::string_view status) const {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
   timespec resolution{};
   clock_getres(plan_.clock_id(), &resolution);
   Json json;
@@ -255,7 +266,7 @@ std::string Recording::account(std::string_view status) const {
     add_track(json, track);
   }
   json.close_array().member("cpu_time_ns", read_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
-  json.member("max_rss_kib", usage.ru_maxrss);
+  json.member("max_rss_kib", largest_memory_kib());
   return json.close_object().text() + "\n";
 }
 
