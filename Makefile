@@ -38,7 +38,7 @@ lint: ## formatters, linters and type checkers; changes nothing
 	shellcheck latenz setup/ensure setup/lock .ci/run
 	$(venv)/clang-format --dry-run --Werror $(cpp)
 	cmake --preset host >/dev/null
-	$(venv)/clang-tidy --quiet -p build/host $(filter-out python/bindings/%,$(filter %.cpp,$(cpp)))
+	printf '%s\n' $(filter-out python/bindings/%,$(filter %.cpp,$(cpp))) | xargs -P $$(nproc) -n 1 $(venv)/clang-tidy --quiet -p build/host
 
 format: ## rewrite all sources in the house style
 	@setup/ensure test
