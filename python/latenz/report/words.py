@@ -85,10 +85,13 @@ def verdict_sentence(verdict: Verdict, missed: int | None) -> str:
     )
     if verdict.verdict == "violates":
         skipped = (
-            f", {count(missed)} of them skipped because the one before was late" if missed else ""
+            f" {count(missed)} were skipped because the one before was late;"
+            " they count by how long they waited."
+            if missed
+            else ""
         )
         exceeding = count(verdict.exceeding)
-        return f"{exceeding} of {trials} activations exceeded {limit}{longest}{skipped}."
+        return f"{exceeding} of {trials} activations exceeded {limit}{longest}.{skipped}"
     seen = f"None of {trials} activations is known to have exceeded {limit}{longest}."
     if not verdict.undecided:
         seen = f"None of {trials} activations exceeded {limit}{longest}."

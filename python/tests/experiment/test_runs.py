@@ -334,9 +334,7 @@ OWN = PROBE + IDLE.replace('"cyclictest"', '"own"')
 
 def test_own_probe_counts_every_activation(place):
     code, out, err = run(place, EXPERIMENT + OWN, "--json")
-    # A busy machine may miss activations, which count as exceeding any limit.
-    missed = any(each["missed_periods"] for each in json.loads(out)["sample_sets"])
-    assert (code, err) == (1 if missed else 0, "")
+    assert (code, err) == (0, "")
     for each in json.loads(out)["sample_sets"]:
         assert each["n"] + each["missed_periods"] == 1000
     opened = Run.open(place / "run")
@@ -392,16 +390,18 @@ def probes(place):
 
 
 def test_a_stall_is_not_one_sample(place):
-    process = start(place, EXPERIMENT + OWN, "--duration", "3 s", "--json")
+    judged = (EXPERIMENT + OWN).replace('limit = "10 s"', 'limit = "3 ms"')
+    process = start(place, judged, "--duration", "3 s", "--json")
     assert wait_until(lambda: recorded(place))
     [probe] = probes(place)
     os.kill(probe, signal.SIGSTOP)
     time.sleep(0.5)
     os.kill(probe, signal.SIGCONT)
     out, _ = process.communicate(timeout=30)
-    assert process.returncode == 1, "activations that were never served meet no deadline"
+    assert process.returncode == 1
     for each in json.loads(out)["sample_sets"]:
         assert each["missed_periods"] >= 490
         assert each["n"] + each["missed_periods"] == 3000
         [verdict] = each["deadlines"]
-        assert (verdict["verdict"], verdict["exceeding"]) == ("violates", each["missed_periods"])
+        assert verdict["verdict"] == "violates"
+        assert 480 <= verdict["exceeding"] <= each["missed_periods"] + 1
