@@ -51,7 +51,7 @@ def command(
     folder = output or _default_folder(read.file.name)
     with Progress(wanted=not json) as progress:
         writer = run_experiment(read, folder, chosen, progress, required=only == chosen[0].name)
-    summaries = _summaries(folder, [each.name for each in chosen], read.file.confidence)
+    summaries = _summaries(folder, read.file.confidence)
     accounts = writer.info.conditions
     if json:
         _print_json(folder, writer.info.status, writer.info.seed, accounts, summaries)
@@ -81,14 +81,11 @@ def _default_folder(experiment: str) -> Path:
     return Path("results") / f"{experiment}-{now:%Y%m%d-%H%M%S}"
 
 
-def _summaries(folder: Path, order: list[str], confidence: float) -> "list[Summary]":
-    """Summarize the sample sets in the order of the experiment, not in that of measuring."""
+def _summaries(folder: Path, confidence: float) -> "list[Summary]":
     from latenz.statistics import summarize
     from latenz.store.run import Run
 
-    sample_sets = Run.open(folder).sample_sets
-    sample_sets.sort(key=lambda each: order.index(each.metadata.condition or order[0]))
-    return [summarize(each, confidence=confidence) for each in sample_sets]
+    return [summarize(each, confidence=confidence) for each in Run.open(folder).sample_sets]
 
 
 def _published(names: "Sequence[str]") -> "list[Summary]":

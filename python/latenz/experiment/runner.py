@@ -99,6 +99,7 @@ def run_experiment(
         experiment={"file": experiment.path.name, **file.model_dump(mode="json")},
         seed=seed,
         environment={name: bench.describe() for name, bench in benches.items()},
+        condition_order=[each.name for each in conditions],
         published=list(file.published),
     )
     for each in unable:

@@ -47,6 +47,8 @@ class RunInfo(BaseModel):
     environment: dict[str, Any] = Field(default_factory=dict)
     conditions: list[dict[str, Any]] = Field(default_factory=list)
     """What happened in each condition: times, engine and stressor accounts, why not measured."""
+    condition_order: list[str] = Field(default_factory=list)
+    """Conditions as the experiment lists them; they are measured in random order."""
     published: list[str] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
     sample_sets: list[SetEntry] = Field(default_factory=list)
@@ -162,7 +164,8 @@ class Run:
     Attributes:
         path: The folder.
         info: The content of `run.json`.
-        sample_sets: Those that hold at least one sample (or a printed figure), in recorded order.
+        sample_sets: Those that hold at least one sample (or a printed figure), in the order of
+            the experiment's conditions, then as recorded.
     """
 
     def __init__(self, path: Path, info: RunInfo, sample_sets: list[SampleSet]) -> None:
@@ -174,7 +177,11 @@ class Run:
     def open(cls, path: Path) -> "Run":
         """Open a run folder, also one that is still being written or whose writer was killed."""
         info = _read_info(path / "run.json")
-        opened = [_open_entry(path, entry) for entry in info.sample_sets]
+        rank = {condition: i for i, condition in enumerate(info.condition_order)}
+        entries = sorted(
+            info.sample_sets, key=lambda entry: rank.get(entry.metadata.condition or "", len(rank))
+        )
+        opened = [_open_entry(path, entry) for entry in entries]
         return cls(path, info, [sample_set for sample_set in opened if sample_set is not None])
 
 

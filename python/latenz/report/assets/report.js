@@ -451,11 +451,14 @@
   showTheme();
 
   let themeBeforePrint = null;
+  let openedForPrint = [];
   /** Paper is light and cannot be scrolled: every figure is drawn, in light colours. */
   function preparePrint() {
     if (themeBeforePrint !== null) return;
     themeBeforePrint = root.dataset.theme ?? "";
     root.dataset.theme = "light";
+    openedForPrint = [...document.querySelectorAll("#verdicts details:not([open])")];
+    openedForPrint.forEach((details) => (details.open = true));
     panels.forEach(draw);
   }
   function afterPrint() {
@@ -463,6 +466,7 @@
     if (themeBeforePrint) root.dataset.theme = themeBeforePrint;
     else delete root.dataset.theme;
     themeBeforePrint = null;
+    openedForPrint.forEach((details) => (details.open = false));
     redraw();
   }
   addEventListener("beforeprint", preparePrint);
