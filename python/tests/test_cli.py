@@ -1,9 +1,12 @@
 import json
+import os
 import subprocess
 
 import pytest
 
 from latenz.cli import VERBS
+from latenz.errors import BadInput
+from latenz.store import open_sample_sets
 
 
 def latenz(*arguments, **options):
@@ -32,6 +35,11 @@ def places(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty.txt").write_text("")
     (tmp_path / "text.txt").write_text("hello\n")
+    (tmp_path / "no-unit.csv").write_text("latency\n1\n")
+    (tmp_path / "wrong-unit.csv").write_text("latency_parsec\n1\n")
+    (tmp_path / "no-samples.csv").write_text("latency_us\n")
+    (tmp_path / "no-number.csv").write_text("latency_us\n1\nlate\n")
+    (tmp_path / "unknown-key.toml").write_text('name = "x"\nduration = "1 s"\nsead = 1\n')
     return tmp_path
 
 
@@ -47,6 +55,19 @@ def places(tmp_path):
         (["show", "{}/text.txt"], "text.txt"),
         (["show", "{}", "--deadline", "3 parsec"], "parsec"),
         (["show", "{}", "--deadline", "-3ms"], "above zero"),
+        (["show", "{}/no-unit.csv"], "unit"),
+        (["show", "{}/wrong-unit.csv"], "parsec"),
+        (["show", "{}/no-samples.csv"], "no-samples.csv"),
+        (["show", "{}/no-number.csv"], "no-number.csv:3"),
+        (["import", "{}/no-number.csv", "-o", "{}/run"], "no-number.csv:3"),
+        (["run", "{}/unknown-key.toml"], "unknown-key.toml:3"),
+        (["run", "{}/absent.toml"], "absent.toml"),
+        (["report", "{}/absent", "-o", "{}/r.html"], "absent"),
+        (["report", "{}/text.txt", "-o", "{}/absent/r.html"], "text.txt"),
+        (["compare", "{}/absent", "{}/text.txt"], "absent"),
+        (["export", "{}/absent", "--to", "csv", "-o", "{}/x.csv"], "absent"),
+        (["published", "alonso2021.table9"], "alonso2021.table"),
+        (["sample-size", "--confidence", "7"], "7"),
         (["query", "SELECT 1", "{}/absent"], "absent"),
     ],
 )
@@ -56,6 +77,32 @@ def test_wrong_input_is_one_line_with_place_and_exit_code_2(places, arguments, s
     assert answer.stdout == ""
     assert says in answer.stderr
     assert answer.stderr.count("\n") == 1
+
+
+def test_different_time_bases_are_not_compared(places):
+    (places / "measured.csv").write_text("latency_us\n1\n2\n")
+    imported = latenz("import", places / "measured.csv", "-o", places / "a")
+    emulated = latenz(
+        "import", places / "measured.csv", "-o", places / "b", "--time-base", "virtual"
+    )
+    assert (imported.returncode, emulated.returncode) == (0, 0)
+    answer = latenz("compare", places / "a", places / "b")
+    assert answer.returncode == 2
+    assert "virtual" in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+def test_a_file_without_permission_is_named(places):
+    path = places / "text.txt"
+    path.chmod(0)
+    for folder in (places, *list(places.parents)[:2]):
+        folder.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(BadInput, match=r"text\.txt: cannot be read \(Permission denied\)"):
+            open_sample_sets(path)
+    finally:
+        os.seteuid(0)
 
 
 def test_a_reader_that_leaves_is_no_traceback(places):

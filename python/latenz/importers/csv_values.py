@@ -39,7 +39,9 @@ def matches(head: bytes) -> bool:
         return False
     first = next((line for line in text.splitlines() if line.strip() and line[0] != "#"), "")
     words = [word.strip().strip('"') for word in re.split(r"[,;\t]", first[:100_000])]
-    return DESCRIPTION in words or any(_with_unit(word) is not None for word in words)
+    return DESCRIPTION in words or any(
+        _with_unit(word) is not None or word.lower().startswith("latency") for word in words
+    )
 
 
 def _with_unit(label: str) -> tuple[str, int] | None:
@@ -162,7 +164,9 @@ def _columns(source: Source, line: int, names: list[str]) -> _Columns:
         elif _with_unit(name) or len(names) == 1 or "latency" in base.lower():
             found.latencies.append((position, base or "latency", unit_ns))
     if not found.latencies:
-        raise source.bad("no column of latencies has a unit", line, _REMEDY)
+        raise source.bad(
+            f"no column of latencies has a unit ({', '.join(names)[:200]})", line, _REMEDY
+        )
     if len({base for _, base, _ in found.latencies}) != len(found.latencies):
         raise source.bad("two columns of latencies have the same name", line)
     if found.count is not None and len(found.latencies) > 1:

@@ -9,21 +9,21 @@ import base64
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
 from latenz import published
 from latenz.errors import BadInput
+from latenz.files import replacing
 from latenz.model import Deadline, SampleSet
 from latenz.report import words
 from latenz.report.collect import Progress, Source, View, collect
@@ -141,32 +141,10 @@ def write_report(
     sources = _sources(runs)
     if not sources:
         raise BadInput("holds no sample set", ", ".join(run.name for run in runs), "record some")
-    with _replacing(output) as target:
+    with replacing(output) as page:
         views = collect(sources, deadlines, confidence, progress)
-        target.write(render(runs, views))
+        page.write_text(render(runs, views), encoding="utf-8")
     return views
-
-
-@contextmanager
-def _replacing(output: Path) -> Iterator[TextIO]:
-    """Open a file that takes the place of `output` once it is whole.
-
-    What is no regular file, such as /dev/stdout, is written to and never replaced.
-    """
-    special = output.exists() and not output.is_file()
-    target = output if special else output.with_name(output.name + ".partial")
-    try:
-        with target.open("w", encoding="utf-8") as file:
-            yield file
-        if not special:
-            target.replace(output)
-    except OSError as error:
-        raise BadInput(
-            f"cannot be written ({error.strerror})", str(output), "name another file with -o"
-        ) from None
-    finally:
-        if not special:
-            target.unlink(missing_ok=True)
 
 
 def _sources(runs: Sequence[ReportedRun]) -> list[Source]:

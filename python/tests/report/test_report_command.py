@@ -25,7 +25,7 @@ def test_mistakes_get_one_line(example: Example, tmp_path: Path) -> None:
     for arguments, told in (
         ((str(tmp_path / "none"), "-o", output), "there is no such file"),
         ((str(tmp_path), "-o", output), "run.json"),
-        ((str(example.run), "-o", str(tmp_path)), "cannot be written"),
+        ((str(example.run), "-o", str(tmp_path)), "is a folder"),
         ((str(example.run), "-o", output, "--deadline", "3 parsecs"), "unit of time"),
         ((str(example.run), "-o", output, "--confidence", "95"), "between 0 and 1"),
     ):
