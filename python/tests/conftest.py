@@ -1,0 +1,10 @@
+"""What every test starts from."""
+
+import os
+import signal
+
+# numpy's threads only get in each other's way in small tests on a busy machine
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# a job started in the background has SIGINT ignored, and what it starts would inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
