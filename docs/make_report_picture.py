@@ -11,12 +11,13 @@ from playwright.sync_api import sync_playwright
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 FIRST_SCREEN = """
-main > section:not(#verdicts, #summary, #exceedance), .deadline > .scroll, .reference, .notes,
+main > section:not(#verdicts, #summary, #exceedance), .deadline, .reference, .notes, .toolbar,
+#summary .scroll:has(.base-published),
 #summary > .aside, #exceedance .explain, #exceedance > :is(.tail, .scroll), footer,
 .panel ~ .panel { display: none !important }
 section { margin-block: 1.2rem }
 """
-"""The head of the page, the verdicts without their evidence, the summary and one figure."""
+"""The head of the page, all verdicts, the summary of what was measured, and one figure."""
 
 
 def main() -> None:
