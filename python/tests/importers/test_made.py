@@ -133,7 +133,7 @@ def test_csv_histogram_and_missed(tmp_path):
 
 
 def test_csv_without_a_unit_needs_one(tmp_path):
-    assert "CSV needs a header with a unit" in refusal(tmp_path, "latency\n5\n")
+    assert "no column of latencies has a unit (latency)" in refusal(tmp_path, "latency\n5\n")
     (only,) = read(tmp_path, "latency\n5\n", format_name="csv", unit_ns=1000).values()
     assert columns(only)["latency_ns"] == [5000]
 
