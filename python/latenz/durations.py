@@ -8,7 +8,7 @@ nanoseconds is refused, never rounded.
 import re
 from fractions import Fraction
 
-from latenz.errors import BadInput
+from latenz.errors import BadInput, shown
 
 NANOSECONDS = {
     "ns": 1,
@@ -42,12 +42,14 @@ def parse_duration(value: int | str, where: str = "") -> int:
             in 64 bits.
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise BadInput(f"{value!r} is not a duration", where, EXAMPLES)
+        raise BadInput(f"{shown(value)} is not a duration", where, EXAMPLES)
     exact = Fraction(value) if isinstance(value, int) else _parse_text(value.strip(), where)
     if exact.denominator != 1:
-        raise BadInput(f"{value!r} is not a whole number of nanoseconds", where, "write it exactly")
+        raise BadInput(
+            f"{shown(value)} is not a whole number of nanoseconds", where, "write it exactly"
+        )
     if not -_LIMIT <= exact < _LIMIT:
-        raise BadInput(f"{value!r} does not fit in 64 bits", where, "the longest is 292 years")
+        raise BadInput(f"{shown(value)} does not fit in 64 bits", where, "the longest is 292 years")
     return int(exact)
 
 
@@ -59,14 +61,16 @@ def _parse_text(text: str, where: str) -> Fraction:
         if unit in NANOSECONDS:
             return Fraction(number) * NANOSECONDS[unit]
         raise BadInput(
-            f"{unit!r} in {text!r} is not a unit of time", where, "units: " + ", ".join(NANOSECONDS)
+            f"{shown(unit)} in {shown(text)} is not a unit of time",
+            where,
+            "units: " + ", ".join(NANOSECONDS),
         )
     if match := _INSTRUCTIONS.fullmatch(text):
         count, rate, unit = match.groups()
         if Fraction(rate) <= 0:
-            raise BadInput(f"{text!r} has no positive clock rate", where, EXAMPLES)
+            raise BadInput(f"{shown(text)} has no positive clock rate", where, EXAMPLES)
         return Fraction(int(count) * 1_000_000_000) / (Fraction(rate) * _HERTZ[unit])
-    raise BadInput(f"{text!r} is not a duration", where, EXAMPLES)
+    raise BadInput(f"{shown(text)} is not a duration", where, EXAMPLES)
 
 
 def format_duration(nanoseconds: float) -> str:

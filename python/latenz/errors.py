@@ -25,3 +25,12 @@ class BadInput(Exception):  # noqa: N818 - a mistake in what the user gave us, n
         line = f"{self.where}: {self.what}" if self.where else self.what
         line = f"{line}; {self.remedy}" if self.remedy else line
         return " ".join(line.split())
+
+
+def shown(value: object, most: int = 60) -> str:
+    """Return a value from a file for an error message: on one line, printable, and not too long."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        text = "a number of thousands of digits"
+    return text if len(text) <= most else text[:most] + "..."

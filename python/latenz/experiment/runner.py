@@ -16,7 +16,7 @@ from latenz.errors import BadInput
 from latenz.experiment.condition import Condition
 from latenz.experiment.ordering import interleave
 from latenz.experiment.schema import Experiment
-from latenz.experiment.toml_file import closest
+from latenz.toml_file import closest
 
 if TYPE_CHECKING:
     from latenz.store.run import RunWriter, Status

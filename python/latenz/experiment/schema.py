@@ -13,10 +13,10 @@ from latenz.benches import BENCHES
 from latenz.engines import ENGINES, AnyEngineSettings, Engine
 from latenz.errors import BadInput
 from latenz.experiment.condition import Condition
-from latenz.experiment.toml_file import closest, read_toml
 from latenz.model import Deadline
 from latenz.settings import Duration, Settings
 from latenz.stress import STRESSORS, AnyStressorSettings, Stressor
+from latenz.toml_file import closest, read_toml
 
 AXES = ("bench", "stack", "stressor", "probe")
 _MOST_CONDITIONS = 10_000
@@ -129,7 +129,7 @@ class Experiment:
         if bench is not None and bench not in BENCHES:
             known = ", ".join(BENCHES)
             raise BadInput(f"{bench!r} is no bench", "--bench", f"there is: {known}")
-        text = read_toml(path, ExperimentFile)
+        text = read_toml(path, ExperimentFile, "an experiment file")
         file = text.content
         _check_published(file.published, text.where(("published",)))
         conditions: list[Condition] = []

@@ -100,6 +100,12 @@ MISTAKES = [
     ("seed = 1", "seed = -1", 3, "seed", "greater than or equal to 0"),
     ("seed = 1", "repetitions = 0", 3, "repetitions", "greater than or equal to 1"),
     ("seed = 1", 'published = ["alonso2021.table9"]', 3, "published", "alonso2021.table1"),
+    ("seed = 1", "seed = 1" + "0" * 5000, 3, "", "thousands of digits"),
+    ("seed = 1", "seed = 0x1" + "0" * 5000, 3, "seed", "a number of thousands of digits"),
+    ("[probe.fast]", '[probe."a/b"]', 5, "probe.'a/b'", "cannot name a condition"),
+    ("[[deadline]]", "[deadline]", 17, "deadline", "write [[deadline]] for tables"),
+    ("[probe.fast]", "[probe]\nfast = 5\n[probe.x]", 6, "probe.fast", "5 is no table; write a ta"),
+    ("instances = 8", '"in\\u001b[2J" = 8', 9, "stressor.heavy.'in\\x1b[2J'", "unknown key"),
     ("seed = 1", "seed = ", 3, "", "is not TOML"),
     ("seed = 1", "seed = 1\nseed = 2", 4, "", "is not TOML"),
 ]
@@ -114,6 +120,11 @@ def test_each_mistake_is_one_line_with_its_place(tmp_path, old, new, line, place
     assert told.startswith(f"{tmp_path}/experiment.toml:{line}: {place}"), told
     assert says in told
     assert "\n" not in told
+
+
+def test_arrays_nested_too_deep(tmp_path):
+    with pytest.raises(BadInput, match="lie too deep; give an experiment file"):
+        read(tmp_path, SOUND.replace("seed = 1", "seed = " + "[" * 5000 + "]" * 5000))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from latenz.errors import BadInput
+from latenz.errors import BadInput, shown
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 Place = tuple[str | int, ...]
@@ -40,8 +40,13 @@ class TomlFile(Generic[ModelT]):
         return _where(self.path, self._lines, place)
 
 
-def read_toml(path: Path, model: type[ModelT]) -> TomlFile[ModelT]:
+def read_toml(path: Path, model: type[ModelT], wanted: str) -> TomlFile[ModelT]:
     """Read a TOML file and check it against a model.
+
+    Args:
+        path: The file.
+        model: What may stand in it.
+        wanted: What it should be, such as "an experiment file", for the error messages.
 
     Raises:
         BadInput: The file cannot be read, is no TOML, or does not fit the model.
@@ -50,18 +55,24 @@ def read_toml(path: Path, model: type[ModelT]) -> TomlFile[ModelT]:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
-            raise BadInput("is larger than 1 MiB", str(path), "give an experiment file")
+            raise BadInput("is larger than 1 MiB", str(path), f"give {wanted}")
         text = content.decode("utf-8")
     except FileNotFoundError:
-        raise BadInput("there is no such file", str(path), "give an experiment file") from None
+        raise BadInput("there is no such file", str(path), f"give {wanted}") from None
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
     except UnicodeDecodeError:
-        raise BadInput("is not text in UTF-8", str(path), "give an experiment file") from None
+        raise BadInput("is not text in UTF-8", str(path), f"give {wanted}") from None
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _syntax_mistake(path, str(error)) from None
+    except ValueError:  # from Python's own limit
+        before, *_ = re.split(r"[0-9_]{4000}", text, maxsplit=1)
+        where = f"{path}:{before.count(chr(10)) + 1}"
+        raise BadInput("a number has thousands of digits", where, f"give {wanted}") from None
+    except RecursionError:
+        raise BadInput("arrays or tables lie too deep", str(path), f"give {wanted}") from None
     try:
         return TomlFile(path, text, model.model_validate(data))
     except ValidationError as error:
@@ -89,7 +100,7 @@ def _mistake(
     """Tell the first mistake in the file, and how many more there are."""
     mistakes = error.errors(include_url=False)
     schema = model.model_json_schema()
-    placed = [(_place(mistake, lines), mistake) for mistake in mistakes]
+    placed = [(_place(mistake, schema), mistake) for mistake in mistakes]
     placed.sort(key=lambda pair: _line(lines, pair[0]))
     place, mistake = placed[0]
     what, remedy = _explain(mistake, schema)
@@ -97,15 +108,19 @@ def _mistake(
     return BadInput(what, _where(path, lines, place), remedy + more)
 
 
-def _place(mistake: Any, lines: dict[Place, int]) -> Place:
+def _place(mistake: Any, schema: dict[str, Any]) -> Place:
     """Leave out of a pydantic location what does not stand in the file, such as union tags."""
     place: Place = ()
-    loc = tuple(part for part in mistake["loc"] if part != "[key]")
-    if mistake["type"] == "union_tag_invalid":
-        loc = (*loc, mistake["ctx"]["discriminator"].strip("'"))
-    for index, part in enumerate(loc):
-        if (*place, part) in lines or index == len(loc) - 1:
+    node = schema
+    for part in mistake["loc"]:
+        if part == "[key]":
+            break
+        node = _resolve(node, schema)
+        if "discriminator" not in node:
             place = (*place, part)
+        node = _step(node, part)
+    if mistake["type"] == "union_tag_invalid":
+        place = (*place, mistake["ctx"]["discriminator"].strip("'"))
     return place
 
 
@@ -114,7 +129,7 @@ def _explain(mistake: Any, schema: dict[str, Any]) -> tuple[str, str]:
     kind, context = mistake["type"], mistake.get("ctx", {})
     key = mistake["loc"][-1] if mistake["loc"] else ""
     if kind == "extra_forbidden":
-        return f"unknown key {key!r}", closest(str(key), _known_keys(mistake["loc"], schema))
+        return f"unknown key {shown(key)}", closest(str(key), _known_keys(mistake["loc"], schema))
     if kind == "missing":
         return f"the key {key!r} is missing", "add it"
     if kind == "union_tag_not_found":
@@ -124,12 +139,18 @@ def _explain(mistake: Any, schema: dict[str, Any]) -> tuple[str, str]:
     if kind == "union_tag_invalid":
         tags = re.findall(r"'([^']+)'", context["expected_tags"])
         discriminator = context["discriminator"].strip("'")
-        return f"{context['tag']!r} is no {discriminator}", closest(context["tag"], tags)
+        return f"{shown(context['tag'])} is no {discriminator}", closest(context["tag"], tags)
     if kind == "value_error":
         what, _, remedy = str(context["error"]).partition("; ")
         return what, remedy
+    if kind in ("tuple_type", "list_type"):
+        return f"{key!r} is no array", f"write [[{key}]] for tables, {key} = [...] for values"
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        keys = ", ".join(_known_keys((*mistake["loc"], ""), schema))
+        remedy = f"write a table with keys of: {keys}" if keys else "write a table"
+        return f"{shown(mistake['input'])} is no table", remedy
     message = mistake["msg"]
-    return f"{mistake['input']!r} is wrong", message[:1].lower() + message[1:]
+    return f"{shown(mistake['input'])} is wrong", message[:1].lower() + message[1:]
 
 
 def _known_keys(loc: Place, schema: dict[str, Any]) -> list[str]:
@@ -171,9 +192,14 @@ def _step(node: dict[str, Any], part: str | int) -> dict[str, Any]:
 
 
 def _where(path: Path, lines: dict[Place, int], place: Place) -> str:
-    key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place)
+    key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{_key(part)}" for part in place)
     line = _line(lines, place)
     return f"{path}:{line}: {key.lstrip('.')}" if key else f"{path}:{line}"
+
+
+def _key(name: str) -> str:
+    """Return a key as it stands in a file; one that needs quotes may hold anything."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name) else shown(name)
 
 
 def _line(lines: dict[Place, int], place: Place) -> int:
