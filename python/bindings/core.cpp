@@ -7,4 +7,6 @@ NB_MODULE(_core, module) {
   latenz::python::bind_moments(module);
   latenz::python::bind_sample_scan(module);
   latenz::python::bind_histogram(module);
+  latenz::python::bind_tdma(module);
+  latenz::python::bind_simulation(module);
 }

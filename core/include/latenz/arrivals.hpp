@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrival times for the simulator: listed ones, or drawn from a seed. The same seed gives the same
+// times on every machine. Used on a host.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "latenz/distances.hpp"
+#include "latenz/monitor.hpp"
+#include "latenz/time.hpp"
+
+namespace latenz {
+
+/// splitmix64 (Steele, Lea, Flood 2014): passes BigCrush, one multiplication chain a number.
+class Random {
+ public:
+  constexpr explicit Random(std::uint64_t seed) : state_(seed) {}
+
+  constexpr std::uint64_t next() {
+    state_ += 0x9E37'79B9'7F4A'7C15U;
+    std::uint64_t mixed = state_;
+    mixed = (mixed ^ (mixed >> 30U)) * 0xBF58'476D'1CE4'E5B9U;
+    mixed = (mixed ^ (mixed >> 27U)) * 0x94D0'49BB'1331'11EBU;
+    return mixed ^ (mixed >> 31U);
+  }
+
+  /// A whole number of 0 .. most, each as likely as the others to within 2^-64 of the range.
+  constexpr std::int64_t up_to(std::int64_t most) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide scaled = Wide{next()} * (static_cast<std::uint64_t>(most) + 1);
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(scaled >> 64U));
+  }
+
+  /// An exponentially distributed time. It is the same on every machine: only additions,
+  /// multiplications and one division of doubles, which IEEE 754 fixes (built without contraction).
+  constexpr Duration exponential(Duration mean) {
+    const double nanoseconds = minus_log(next() | 1U) * static_cast<double>(mean.ns());
+    return nanoseconds < 0x1p62 ? Duration(static_cast<std::int64_t>(nanoseconds))
+                                : Duration(std::int64_t{1} << 62U);
+  }
+
+ private:
+  /// -ln(number / 2^64) for number > 0: its exponent, and the series of artanh for the rest.
+  static constexpr double minus_log(std::uint64_t number) {
+    const int leading = std::countl_zero(number);
+    // fraction in [1, 2), brought to [sqrt(1/2), sqrt(2)) so that the series converges fast
+    double fraction = static_cast<double>(number << static_cast<unsigned>(leading)) * 0x1p-63;
+    int exponent = -leading - 1;
+    if (fraction > 1.4142135623730951) {
+      fraction *= 0.5;
+      ++exponent;
+    }
+    const double z = (fraction - 1.0) / (fraction + 1.0);  // |z| < 0.172
+    const double z2 = z * z;
+    double series = 1.0 / 19.0;
+    for (int odd = 17; odd > 0; odd -= 2) {
+      series = (series * z2) + (1.0 / odd);
+    }
+    return -((2.0 * z * series) + (exponent * 0.6931471805599453));
+  }
+
+  std::uint64_t state_;
+};
+
+/// Times from a list, in order.
+class ListedArrivals {
+ public:
+  /// @param times sorted; must outlive this object
+  explicit ListedArrivals(std::span<const std::int64_t> times) : times_(times) {}
+
+  Instant next() {
+    return position_ < times_.size() ? Instant(times_[position_++]) : Instant::never();
+  }
+
+ private:
+  std::span<const std::int64_t> times_;
+  std::size_t position_ = 0;
+};
+
+/// Periodic arrivals from a random phase, each late by up to the jitter.
+class PeriodicArrivals {
+ public:
+  PeriodicArrivals(Duration period, Duration jitter, Duration min_distance, std::uint64_t seed)
+      : random_(seed),
+        period_(period),
+        jitter_(jitter),
+        min_distance_(min_distance),
+        due_(Instant(random_.up_to(period.ns() - 1))) {}
+
+  Instant next() {
+    const Instant late = jitter_ > Duration() ? due_ + Duration(random_.up_to(jitter_.ns())) : due_;
+    last_ = std::max(late, last_ + min_distance_);
+    due_ += period_;
+    return last_;
+  }
+
+ private:
+  Random random_;
+  Duration period_;
+  Duration jitter_;
+  Duration min_distance_;
+  Instant due_;
+  Instant last_ = Instant::long_ago();
+};
+
+/// Exponentially distributed gaps, but none shorter than the minimum (beckert2014, section 6.1).
+class ExponentialArrivals {
+ public:
+  ExponentialArrivals(Duration mean, Duration min_distance, std::uint64_t seed)
+      : random_(seed), mean_(mean), min_distance_(min_distance) {}
+
+  Instant next() { return last_ += std::max(random_.exponential(mean_), min_distance_); }
+
+ private:
+  Random random_;
+  Duration mean_;
+  Duration min_distance_;
+  Instant last_;
+};
+
+/// Arrivals that keep minimum distances: half of them as early as allowed, the others later by an
+/// exponentially distributed time.
+class SporadicArrivals {
+ public:
+  SporadicArrivals(std::span<const Duration> distances, std::uint64_t seed)
+      : random_(seed),
+        mean_(std::max(Duration(1), Duration(distances.back().ns() /
+                                             static_cast<std::int64_t>(distances.size())))),
+        monitor_(distances),
+        last_(Instant() + random_.exponential(mean_)) {}
+
+  Instant next() {
+    const Instant now = last_;
+    monitor_.record(now);
+    last_ = std::max(now, monitor_.earliest());
+    if ((random_.next() & 1U) != 0) {
+      last_ += random_.exponential(mean_);
+    }
+    return now;
+  }
+
+ private:
+  Random random_;
+  Duration mean_;
+  DistanceMonitor<longest_distance_vector> monitor_;
+  Instant last_;
+};
+
+/// One source's arrivals, drawn in batches so that a simulated IRQ costs no dispatch.
+class Arrivals {
+ public:
+  template <typename Kind>
+  explicit Arrivals(Kind kind) : kind_(std::move(kind)) {
+    refill();
+  }
+
+  /// When the next IRQ comes; `Instant::never()` after the last.
+  [[nodiscard]] Instant at() const { return batch_[position_]; }
+
+  void advance() {
+    if (++position_ == batch) {
+      refill();
+    }
+  }
+
+ private:
+  static constexpr std::size_t batch = 256;
+
+  void refill() {
+    std::visit(
+        [this](auto& kind) {
+          for (Instant& instant : batch_) {
+            instant = kind.next();
+          }
+        },
+        kind_);
+    position_ = 0;
+  }
+
+  std::variant<ListedArrivals, PeriodicArrivals, ExponentialArrivals, SporadicArrivals> kind_;
+  Instant batch_[batch];
+  std::size_t position_ = 0;
+};
+
+}  // namespace latenz

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// How densely interrupts may arrive. Used by the analysis on a host; the tables live on the heap.
+//
+// Windows are half open: eta(dt) is the most events in any [t, t + dt), delta(q) the least time
+// between the first and the last of q consecutive events. Laws, tested: eta(0) = 0; delta(0) =
+// delta(1) = 0; both are monotone; delta(q) < dt exactly if eta(dt) >= q (duality); delta is
+// super-additive: delta(a + b - 1) >= delta(a) + delta(b).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "latenz/distances.hpp"
+#include "latenz/time.hpp"
+
+namespace latenz {
+
+/// A number of events; `endless` where nothing bounds it.
+using Count = std::int64_t;
+inline constexpr Count endless = INT64_MAX;
+
+/// Events every `period`, each up to `jitter` late, never closer than `min_distance`.
+class Periodic {
+ public:
+  /// @pre period > 0, jitter >= 0, 0 <= min_distance <= period
+  constexpr Periodic(Duration period, Duration jitter, Duration min_distance)
+      : period_(period), jitter_(jitter), min_distance_(min_distance) {}
+
+  [[nodiscard]] constexpr Duration delta(Count q) const {
+    return q < 2 ? Duration()
+                 : std::max({Duration(), period_ * (q - 1) - jitter_, min_distance_ * (q - 1)});
+  }
+
+  [[nodiscard]] constexpr Count eta(Duration window) const {
+    if (window <= Duration()) {
+      return 0;
+    }
+    if (window.is_unbounded()) {
+      return endless;
+    }
+    const Count by_period = covering_parts(window + jitter_, period_);
+    return min_distance_ > Duration() ? std::min(by_period, covering_parts(window, min_distance_))
+                                      : by_period;
+  }
+
+  /// In the long run `rate_events()` events come in every `rate_window()`.
+  [[nodiscard]] constexpr Count rate_events() const { return 1; }
+  [[nodiscard]] constexpr Duration rate_window() const { return period_; }
+
+ private:
+  Duration period_;
+  Duration jitter_;
+  Duration min_distance_;
+};
+
+/// Events at least as far apart as a vector of minimum distances says, and as it implies for more
+/// events: the super-additive closure.
+///
+/// The closure is periodic from (m - 1) l events on, m being the shortest part with the largest
+/// distance per event: of any m other parts some add up to a multiple of m and can be replaced by
+/// parts of m events without loss. So a table of (m - 1) l + m entries gives every value exactly.
+class DistanceVector {
+ public:
+  /// @pre 1 .. 64 distances >= 0, not decreasing
+  explicit DistanceVector(std::span<const Duration> distances)
+      : length_(distances.size()), table_(distances.begin(), distances.end()) {
+    close_super_additively(table_);
+    part_ = best_part();
+    const std::size_t size = std::max(((part_ - 1) * length_) + part_, length_);
+    table_.reserve(size);
+    while (table_.size() < size) {
+      table_.push_back(next());
+    }
+  }
+
+  [[nodiscard]] Duration delta(Count q) const {
+    if (q < 2) {
+      return {};
+    }
+    const auto last = static_cast<Count>(table_.size());
+    const Count beyond = std::max<Count>(0, q - 1 - last);
+    const auto part = static_cast<Count>(part_);
+    const Count times = beyond == 0 ? 0 : ((beyond - 1) / part) + 1;
+    return at(q - 2 - (times * part)) + (rate_window() * times);
+  }
+
+  [[nodiscard]] Count eta(Duration window) const {
+    if (window <= Duration()) {
+      return 0;
+    }
+    if (window.is_unbounded() || rate_window() == Duration()) {
+      return endless;
+    }
+    const Count times = covering_parts(window - table_.back(), rate_window());
+    const Duration rest = window - (rate_window() * times);
+    const auto within = std::ranges::lower_bound(table_, rest) - table_.begin();
+    return 1 + within + (times * static_cast<Count>(part_));
+  }
+
+  [[nodiscard]] Count rate_events() const { return static_cast<Count>(part_); }
+  [[nodiscard]] Duration rate_window() const { return table_[part_ - 1]; }
+
+  /// The closed vector, as long as the one given.
+  [[nodiscard]] std::span<const Duration> closed() const { return {table_.data(), length_}; }
+
+ private:
+  [[nodiscard]] Duration at(Count index) const { return table_[static_cast<std::size_t>(index)]; }
+
+  /// The shortest part of m events after the first with the largest distance per event.
+  [[nodiscard]] std::size_t best_part() const {
+    std::size_t best = 1;
+    for (std::size_t part = 2; part <= length_; ++part) {
+      __extension__ using Wide = __int128;
+      if (Wide{table_[part - 1].ns()} * static_cast<Wide>(best) >
+          Wide{table_[best - 1].ns()} * static_cast<Wide>(part)) {
+        best = part;
+      }
+    }
+    return best;
+  }
+
+  [[nodiscard]] Duration next() const {
+    Duration most;
+    for (std::size_t part = 1; part <= length_; ++part) {
+      most = std::max(most, table_[part - 1] + table_[table_.size() - part]);
+    }
+    return most;
+  }
+
+  std::size_t length_;           ///< l, of the vector given
+  std::size_t part_ = 1;         ///< m
+  std::vector<Duration> table_;  ///< delta(2), delta(3), ...
+};
+
+/// Any number of events at any time: an interrupt source about which nothing is known.
+class Unlimited {
+ public:
+  [[nodiscard]] static Duration delta(Count /*q*/) { return {}; }
+  [[nodiscard]] static Count eta(Duration window) { return window > Duration() ? endless : 0; }
+  [[nodiscard]] static Count rate_events() { return 1; }
+  [[nodiscard]] static Duration rate_window() { return {}; }
+};
+
+/// One of the models above.
+class EventModel {
+ public:
+  template <typename Model>
+  EventModel(Model model) : model_(std::move(model)) {}  // NOLINT(google-explicit-constructor)
+
+  [[nodiscard]] Duration delta(Count q) const {
+    return std::visit([q](const auto& model) { return model.delta(q); }, model_);
+  }
+  [[nodiscard]] Count eta(Duration window) const {
+    return std::visit([window](const auto& model) { return model.eta(window); }, model_);
+  }
+  [[nodiscard]] Count rate_events() const {
+    return std::visit([](const auto& model) { return model.rate_events(); }, model_);
+  }
+  [[nodiscard]] Duration rate_window() const {
+    return std::visit([](const auto& model) { return model.rate_window(); }, model_);
+  }
+
+  /// Whether every stream of this model keeps the distances of a monitor. Distances of up to l + 1
+  /// events decide: those of more events follow from them on both sides.
+  [[nodiscard]] bool conforms_to(const DistanceVector& monitor) const {
+    const auto distances = monitor.closed();
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+      if (delta(static_cast<Count>(i) + 2) < distances[i]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  std::variant<Periodic, DistanceVector, Unlimited> model_;
+};
+
+}  // namespace latenz

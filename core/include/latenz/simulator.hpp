@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulates interrupts under TDMA by the execution rules R1 to R6 of docs/rules.md, to the
+// nanosecond. Memory does not grow with the number of IRQs. Used on a host.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "latenz/arrivals.hpp"
+#include "latenz/monitor.hpp"
+#include "latenz/system.hpp"
+#include "latenz/time.hpp"
+
+namespace latenz {
+
+/// How an IRQ was handled, decided when it arrived.
+enum class Handling : std::uint8_t {
+  direct,      ///< it arrived in its own partition's slot
+  interposed,  ///< in a foreign slot, and the monitor granted it
+  delayed,     ///< in a foreign slot, and it has to wait for its own
+};
+
+/// One IRQ, from arrival to the end of its bottom handler.
+struct IrqRecord {
+  std::uint32_t source;
+  Handling handling;
+  Instant arrival;
+  Instant top_start;
+  Instant end;
+};
+
+/// What the processor does for a while.
+enum class Activity : std::uint8_t { slot_switch, top_handler, bottom_handler, interposing };
+
+/// Watches a simulation and costs nothing. An observer has these members; `segments` says whether
+/// it wants to see what the processor does, `full()` pauses the simulation.
+struct NoObserver {
+  static constexpr bool segments = false;
+  static void irq(const IrqRecord& /*record*/) {}
+  static void segment(Activity /*activity*/, std::uint32_t /*partition*/, std::uint32_t /*source*/,
+                      Instant /*start*/, Instant /*end*/) {}
+  static bool full() { return false; }
+};
+
+/// Figures of one source's IRQs that have ended.
+struct SourceFigures {
+  __extension__ using Wide = __int128;
+  std::int64_t n = 0;
+  Duration min = Duration::unbounded();
+  Duration max;
+  Wide sum = 0;
+  std::int64_t by_handling[3] = {};
+
+  void add(Duration latency, Handling handling) {
+    ++n;
+    min = std::min(min, latency);
+    max = std::max(max, latency);
+    sum += latency.ns();
+    ++by_handling[static_cast<std::size_t>(handling)];
+  }
+};
+
+/// First in, first out; grows when full.
+template <typename Item>
+class Fifo {
+ public:
+  [[nodiscard]] bool empty() const { return first_ == end_; }
+  [[nodiscard]] Item& front() { return items_[first_ & mask()]; }
+  void pop() { ++first_; }
+  /// Position of the front among all that were ever pushed.
+  [[nodiscard]] std::uint64_t first() const { return first_; }
+  [[nodiscard]] std::uint64_t end() const { return end_; }
+  [[nodiscard]] Item& operator[](std::uint64_t position) { return items_[position & mask()]; }
+
+  void push(const Item& item) {
+    if (end_ - first_ == items_.size()) {
+      grow();
+    }
+    items_[end_++ & mask()] = item;
+  }
+
+ private:
+  [[nodiscard]] std::size_t mask() const { return items_.size() - 1; }
+
+  void grow() {
+    std::vector<Item> larger(items_.size() * 2);
+    for (std::uint64_t i = first_; i != end_; ++i) {
+      larger[i & (larger.size() - 1)] = items_[i & mask()];
+    }
+    items_ = std::move(larger);
+  }
+
+  std::vector<Item> items_ = std::vector<Item>(16);
+  std::uint64_t first_ = 0;
+  std::uint64_t end_ = 0;
+};
+
+/// The state of a system; `run` takes it forward.
+template <typename Observer = NoObserver>
+class Simulator {
+ public:
+  /// @param arrivals one for each source
+  /// @param most_irqs arrivals after this many are left out
+  /// @param from_top latency counts from the top handler's start instead of the arrival
+  Simulator(const System& system, Mode mode, std::vector<Arrivals> arrivals, std::int64_t most_irqs,
+            bool from_top, Observer& observer)
+      : system_(system),
+        mode_(mode),
+        from_top_(from_top),
+        observer_(observer),
+        arrivals_(std::move(arrivals)),
+        irqs_left_(most_irqs),
+        figures_(system.sources().size()),
+        partitions_(system.partitions()) {
+    for (const Source& source : system.sources()) {
+      sources_.push_back(
+          {.partition = source.partition,
+           .monitored = System::interposed(source, mode),
+           .top = source.top,
+           .bottom = source.bottom,
+           .monitor = source.monitor ? Monitor(source.monitor->closed()) : Monitor()});
+    }
+    find_next_arrival();
+  }
+
+  /// Goes on until everything is done (true), the observer is full, or `most_steps` arrivals and
+  /// slot switches have been served (false: call again).
+  bool run(std::int64_t most_steps) {
+    for (; most_steps > 0 && !observer_.full(); --most_steps) {
+      const Instant next = std::min(next_switch_, next_arrival_);
+      if (now_ < next) {
+        serve_until(next);
+        if (next_arrival_ == Instant::never() && idle()) {
+          return true;
+        }
+      }
+      if (next_switch_ <= next_arrival_) {  // R6: at equal times the switch comes first
+        switch_slot();
+      } else {
+        top_handler();
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] std::span<const SourceFigures> figures() const { return figures_; }
+  [[nodiscard]] Instant now() const { return now_; }
+
+ private:
+  using Monitor = DistanceMonitor<longest_distance_vector>;
+
+  struct SourceState {
+    std::uint32_t partition;
+    bool monitored;
+    Duration top;
+    Duration bottom;
+    Monitor monitor;
+  };
+
+  struct Pending {
+    Instant arrival;
+    Instant top_start;
+    Duration left;
+    std::uint32_t source;
+    Handling handling;
+  };
+
+  struct Job {
+    std::uint32_t partition;
+    std::uint32_t source;
+    std::uint64_t period;  ///< of the partition, between two of its slots: dropped with it
+    std::uint64_t irq;     ///< position in the partition's queue
+  };
+
+  struct PartitionState {
+    Fifo<Pending> queue;
+    Fifo<std::uint64_t> accepted;  ///< mode carry: IRQs whose budget is unused
+    std::uint64_t period = 0;
+  };
+
+  enum class Phase : std::uint8_t { none, entering, executing, leaving };
+
+  [[nodiscard]] bool idle() const {
+    return pending_ == 0 && phase_ == Phase::none && jobs_.empty();
+  }
+
+  // --- R1: top handlers and slot switches, in the order of their times -------------------------
+
+  void switch_slot() {
+    skip_idle_cycles();
+    const auto slots = system_.table().slots();
+    const std::uint32_t before = owner_;
+    slot_ = slot_ + 1 < slots.size() ? slot_ + 1 : 0;
+    owner_ = slots[slot_].partition;
+    const Instant start = std::max(now_, next_switch_);
+    next_switch_ += slots[slot_].length;
+    now_ = start + system_.table().slot_switch();
+    report(Activity::slot_switch, owner_, 0, start);
+    if (owner_ != before && before != nobody) {
+      release_accepted(before);
+      ++partitions_[owner_].period;  // R5: drops its jobs that have not started
+    }
+  }
+
+  /// While nothing is pending, whole cycles change nothing.
+  void skip_idle_cycles() {
+    if constexpr (!Observer::segments) {
+      const Duration gap = next_arrival_ - next_switch_;
+      if (gap >= system_.table().cycle() && idle() && now_ <= next_switch_ && owner_ != nobody &&
+          next_arrival_ != Instant::never()) {
+        const Duration cycle = system_.table().cycle();
+        next_switch_ += cycle * whole_parts(gap, cycle);
+      }
+    }
+  }
+
+  void top_handler() {
+    const auto index = static_cast<std::uint32_t>(next_source_);
+    SourceState& source = sources_[index];
+    const Instant arrival = next_arrival_;
+    const Instant start = std::max(now_, arrival);
+    const bool foreign = owner_ != source.partition;
+    now_ = start + source.top;
+    bool accepted = false;
+    if (source.monitored && (foreign || mode_ == Mode::carry)) {
+      now_ += system_.costs().monitor;
+      accepted = source.monitor.accept(arrival);
+    }
+    report(Activity::top_handler, source.partition, index, start);
+    const Handling handling = !foreign   ? Handling::direct
+                              : accepted ? Handling::interposed
+                                         : Handling::delayed;
+    enqueue(index, {arrival, start, source.bottom, index, handling}, accepted, foreign);
+    arrivals_[index].advance();
+    find_next_arrival();
+  }
+
+  void enqueue(std::uint32_t index, const Pending& irq, bool accepted, bool foreign) {
+    PartitionState& partition = partitions_[sources_[index].partition];
+    const std::uint64_t position = partition.queue.end();
+    partition.queue.push(irq);
+    ++pending_;
+    if (accepted && mode_ == Mode::carry) {
+      partition.accepted.push(position);
+    }
+    if (accepted && foreign) {
+      jobs_.push({sources_[index].partition, index, partition.period, position});
+    }
+  }
+
+  /// Mode carry: accepted IRQs that are still pending when their own slot ends are interposed.
+  void release_accepted(std::uint32_t partition) {
+    PartitionState& state = partitions_[partition];
+    for (std::uint64_t i = state.accepted.first(); i != state.accepted.end(); ++i) {
+      const std::uint64_t irq = state.accepted[i];
+      jobs_.push({partition, state.queue[irq].source, state.period, irq});
+    }
+  }
+
+  void find_next_arrival() {
+    next_arrival_ = Instant::never();
+    if (irqs_left_-- <= 0) {
+      irqs_left_ = 0;
+      return;
+    }
+    for (std::size_t i = 0; i < arrivals_.size(); ++i) {
+      if (arrivals_[i].at() < next_arrival_) {
+        next_arrival_ = arrivals_[i].at();
+        next_source_ = i;
+      }
+    }
+  }
+
+  // --- R2 and R3: what runs in between ----------------------------------------------------------
+
+  void serve_until(Instant until) {
+    while (now_ < until) {
+      if (phase_ != Phase::none || start_job()) {
+        continue_job(until);
+      } else if (owner_ != nobody && !partitions_[owner_].queue.empty()) {
+        serve(owner_, until - now_);
+      } else {
+        return;
+      }
+    }
+  }
+
+  /// R2: the oldest job that has not been dropped.
+  bool start_job() {
+    while (!jobs_.empty()) {
+      const Job next = jobs_.front();
+      jobs_.pop();
+      PartitionState& partition = partitions_[next.partition];
+      if (next.period != partition.period) {
+        continue;
+      }
+      if (!partition.accepted.empty() && partition.accepted.front() == next.irq) {
+        partition.accepted.pop();
+      }
+      job_ = next;
+      phase_ = Phase::entering;
+      left_ = system_.costs().schedule + system_.costs().context_switch;
+      settle_job();
+      return true;
+    }
+    return false;
+  }
+
+  void continue_job(Instant until) {
+    if (phase_ == Phase::none) {
+      return;
+    }
+    const Instant start = now_;
+    if (phase_ == Phase::executing) {
+      left_ -= serve(job_.partition, std::min(left_, until - now_));
+    } else {
+      const Duration step = std::min(left_, until - now_);
+      now_ += step;
+      left_ -= step;
+      report(Activity::interposing, job_.partition, job_.source, start);
+    }
+    settle_job();
+  }
+
+  /// Ends phases that have nothing left, at the very instant (R6: completion comes first).
+  void settle_job() {
+    if (phase_ == Phase::entering && left_ == Duration()) {
+      phase_ = Phase::executing;
+      left_ = sources_[job_.source].bottom;
+    }
+    if (phase_ == Phase::executing &&
+        (left_ == Duration() || partitions_[job_.partition].queue.empty())) {
+      phase_ = Phase::leaving;
+      left_ = system_.costs().context_switch;
+    }
+    if (phase_ == Phase::leaving && left_ == Duration()) {
+      phase_ = Phase::none;
+    }
+  }
+
+  /// R4: executes the first bottom handler of a queue for at most this long; returns how long.
+  Duration serve(std::uint32_t index, Duration most) {
+    PartitionState& partition = partitions_[index];
+    Pending& irq = partition.queue.front();
+    const Instant start = now_;
+    const Duration step = std::min(irq.left, most);
+    now_ += step;
+    irq.left -= step;
+    report(Activity::bottom_handler, index, irq.source, start);
+    if (irq.left == Duration()) {
+      complete(partition);
+    }
+    return step;
+  }
+
+  void complete(PartitionState& partition) {
+    const Pending& irq = partition.queue.front();
+    assert(irq.arrival <= irq.top_start && irq.top_start <= now_);
+    if (!partition.accepted.empty() && partition.accepted.front() == partition.queue.first()) {
+      partition.accepted.pop();
+    }
+    figures_[irq.source].add(now_ - (from_top_ ? irq.top_start : irq.arrival), irq.handling);
+    observer_.irq({irq.source, irq.handling, irq.arrival, irq.top_start, now_});
+    partition.queue.pop();
+    --pending_;
+  }
+
+  void report(Activity activity, std::uint32_t partition, std::uint32_t source, Instant start) {
+    if constexpr (Observer::segments) {
+      if (now_ > start) {
+        observer_.segment(activity, partition, source, start, now_);
+      }
+    }
+  }
+
+  static constexpr std::uint32_t nobody = UINT32_MAX;
+
+  const System& system_;
+  Mode mode_;
+  bool from_top_;
+  Observer& observer_;
+  std::vector<Arrivals> arrivals_;
+  std::int64_t irqs_left_;
+  std::vector<SourceFigures> figures_;
+  std::vector<PartitionState> partitions_;
+  std::vector<SourceState> sources_;
+
+  Instant now_;
+  Instant next_switch_;
+  Instant next_arrival_;
+  std::size_t next_source_ = 0;
+  std::size_t slot_ = SIZE_MAX;  ///< before the first switch: the next one is slot 0
+  std::uint32_t owner_ = nobody;
+
+  std::int64_t pending_ = 0;
+  Fifo<Job> jobs_;
+  Job job_{};  ///< the one that runs
+  Phase phase_ = Phase::none;
+  Duration left_;  ///< of the phase; while executing, of the budget
+};
+
+}  // namespace latenz
