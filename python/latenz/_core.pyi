@@ -1,5 +1,8 @@
 """Types of the bound C++ core; what each does stands in core/include/latenz."""
 
+from collections.abc import Sequence
+from enum import Enum
+
 import numpy as np
 import numpy.typing as npt
 
@@ -65,3 +68,158 @@ class Histogram:
     def cells(self) -> int: ...
     @property
     def counts(self) -> npt.NDArray[np.uint64]: ...
+
+class Periodic:
+    """Events once a period, with jitter and minimum distance."""
+
+    def __init__(self, period_ns: int, jitter_ns: int, min_distance_ns: int, /) -> None: ...
+    def eta(self, window_ns: int) -> int | None: ...
+    def delta(self, q: int) -> int: ...
+
+class DistanceVector:
+    """Events that keep minimum distances, closed super-additively."""
+
+    def __init__(self, distances_ns: Sequence[int], /) -> None: ...
+    def eta(self, window_ns: int) -> int | None: ...
+    def delta(self, q: int) -> int: ...
+    def closed(self) -> list[int]: ...
+
+class Unlimited:
+    """Any number of events at any time."""
+
+class Mode(Enum):
+    plain = 0
+    paper = 1
+    carry = 2
+
+class Costs:
+    def __init__(
+        self,
+        slot_switch_ns: int,
+        monitor_ns: int,
+        schedule_ns: int,
+        context_switch_ns: int,
+        /,
+    ) -> None: ...
+
+class Source:
+    def __init__(
+        self,
+        partition: int,
+        top_ns: int,
+        bottom_ns: int,
+        arrival: Periodic | DistanceVector | Unlimited,
+        monitor: DistanceVector | None,
+    ) -> None: ...
+    def conforms(self) -> bool: ...
+
+class System:
+    def __init__(
+        self, slots: Sequence[tuple[int, int]], costs: Costs, sources: Sequence[Source], /
+    ) -> None: ...
+
+class Verdict(Enum):
+    bounded = 0
+    unbounded = 1
+    past_horizon = 2
+
+class Reason(Enum):
+    none = 0
+    overload = 1
+    unlimited_arrivals = 2
+    horizon = 3
+    too_many_steps = 4
+    unlimited_deferral = 5
+
+class SourceShare:
+    def as_tuple(self) -> tuple[int, int, int, int, int, int]:
+        """Top handlers and their time, bottom handlers and theirs, interposed jobs and theirs."""
+
+class QueueBound:
+    @property
+    def verdict(self) -> Verdict: ...
+    @property
+    def reason(self) -> Reason: ...
+    @property
+    def culprit(self) -> int: ...
+    @property
+    def interposed(self) -> bool: ...
+    @property
+    def latency_ns(self) -> int | None: ...
+    @property
+    def busy_window_ns(self) -> int | None: ...
+    @property
+    def offset_ns(self) -> int: ...
+    @property
+    def blocked_ns(self) -> int: ...
+    @property
+    def switches_ns(self) -> int: ...
+    @property
+    def shares(self) -> list[SourceShare]: ...
+
+class SystemBound:
+    @property
+    def queues(self) -> list[QueueBound]: ...
+    @property
+    def release_jitter_ns(self) -> list[int | None]: ...
+    @property
+    def per_cycle_ns(self) -> int | None: ...
+    @property
+    def per_slot_ns(self) -> list[int]: ...
+
+def bound(system: System, mode: Mode, horizon_ns: int) -> SystemBound: ...
+
+class Equation(Enum):
+    eq11 = 0
+    eq16 = 1
+
+def printed(system: System, source: int, equation: Equation, horizon_ns: int) -> int | None: ...
+
+class DistanceLearner:
+    """Algorithm 1 of beckert2014 for up to 64 distances."""
+
+    def __init__(self) -> None: ...
+    def observe(self, times_ns: _Values) -> None: ...
+    @property
+    def observed_ns(self) -> list[int]: ...
+
+class DistanceMonitor:
+    def __init__(self, distances_ns: Sequence[int], /) -> None: ...
+    def accept(self, at_ns: int) -> bool: ...
+
+def raise_to(learned_ns: Sequence[int], allowed_ns: Sequence[int]) -> list[int]:
+    """Algorithm 2 of beckert2014."""
+
+class Watch(Enum):
+    figures = 0
+    irqs = 1
+    segments = 2
+
+class Stream:
+    """Arrivals of one source."""
+
+def listed(times_ns: _Values, /) -> Stream: ...
+def periodic(period_ns: int, jitter_ns: int, min_distance_ns: int, seed: int, /) -> Stream: ...
+def exponential(mean_ns: int, min_distance_ns: int, seed: int, /) -> Stream: ...
+def sporadic(distances_ns: Sequence[int], seed: int, /) -> Stream: ...
+
+_Columns = tuple[_Values, _Values, _Values, _Values, _Values]
+
+class Simulation:
+    def run(self, steps: int) -> bool: ...
+    @property
+    def now_ns(self) -> int: ...
+    def figures(self) -> list[tuple[int, int, int, int, int, int, int]]:
+        """Of each source: n, min, max, sum; direct, interposed, delayed."""
+
+    def take_irqs(self) -> _Columns: ...
+    def take_segments(self) -> _Columns: ...
+
+def simulation(
+    system: System,
+    mode: Mode,
+    streams: Sequence[Stream],
+    irqs: int,
+    from_top: bool,
+    watch: Watch,
+) -> Simulation: ...

@@ -17,6 +17,8 @@ VERBS = (
     "query",
     "report",
     "compare",
+    "bound",
+    "simulate",
     "published",
     "sample-size",
     "doctor",

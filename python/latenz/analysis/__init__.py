@@ -1,0 +1,35 @@
+"""Bounds, simulation and search for systems of partitions and interrupt sources."""
+
+from latenz.analysis.bound import (
+    Bounds,
+    PartitionPromise,
+    Printed,
+    Share,
+    SourceBound,
+    bound,
+    printed_equations,
+)
+from latenz.analysis.simulate import (
+    Irqs,
+    Segments,
+    SimulatedSource,
+    Simulation,
+    Simulator,
+    simulate,
+)
+
+__all__ = [
+    "Bounds",
+    "Irqs",
+    "PartitionPromise",
+    "Printed",
+    "Segments",
+    "Share",
+    "SimulatedSource",
+    "Simulation",
+    "Simulator",
+    "SourceBound",
+    "bound",
+    "printed_equations",
+    "simulate",
+]

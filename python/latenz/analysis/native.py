@@ -1,0 +1,78 @@
+"""Systems as the C++ core takes them."""
+
+from latenz import _core
+from latenz.system import Distances, Exponential, Monitor, Periodic, RecordedTrace, System
+from latenz.system.model import Arrival, Mode
+
+MODES: dict[Mode, _core.Mode] = {
+    "plain": _core.Mode.plain,
+    "paper": _core.Mode.paper,
+    "carry": _core.Mode.carry,
+}
+
+
+def core_system(system: System) -> _core.System:
+    """Return a system as the C++ core takes it; partitions are numbered by `System.partitions`."""
+    numbers = {name: number for number, name in enumerate(system.partitions)}
+    platform = system.platform
+    return _core.System(
+        [(numbers[slot.partition], slot.length_ns) for slot in system.slots],
+        _core.Costs(
+            platform.slot_switch_ns,
+            platform.monitor_ns,
+            platform.schedule_ns,
+            platform.context_switch_ns,
+        ),
+        [
+            _core.Source(
+                numbers[source.partition],
+                source.top_ns,
+                source.bottom_ns,
+                event_model(source.arrival),
+                _monitor(source.monitor),
+            )
+            for source in system.sources
+        ],
+    )
+
+
+def event_model(arrival: Arrival) -> _core.Periodic | _core.DistanceVector | _core.Unlimited:
+    """Return how densely a source's interrupts may arrive, at most.
+
+    A recorded trace counts as what was observed in it. Exponential arrivals have no bound but
+    their minimum distance.
+    """
+    if isinstance(arrival, Periodic):
+        return _core.Periodic(arrival.period_ns, arrival.jitter_ns, arrival.min_distance_ns)
+    if isinstance(arrival, Distances):
+        return _core.DistanceVector(arrival.distances_ns)
+    if isinstance(arrival, RecordedTrace):
+        return _core.DistanceVector(observed_distances(arrival))
+    if arrival.min_distance_ns > 0:
+        return _core.DistanceVector((arrival.min_distance_ns,))
+    return _core.Unlimited()
+
+
+def observed_distances(trace: RecordedTrace) -> tuple[int, ...]:
+    """Return the minimum distances seen in a recorded trace, as many as its length asks for."""
+    learner = _core.DistanceLearner()
+    learner.observe(trace.times_ns)
+    return tuple(learner.observed_ns[: trace.length])
+
+
+def assumptions(system: System) -> tuple[str, ...]:
+    """Return what a bound on this system takes for granted besides the system file."""
+    found = []
+    for source in system.sources:
+        if isinstance(source.arrival, RecordedTrace):
+            found.append(
+                f"arrivals of {source.name} are as dense as observed in a trace of "
+                f"{len(source.arrival.times_ns)}, which is a sample and not a guarantee"
+            )
+        elif isinstance(source.arrival, Exponential) and source.arrival.min_distance_ns > 0:
+            found.append(f"arrivals of {source.name} keep their minimum distance, whatever else")
+    return tuple(found)
+
+
+def _monitor(monitor: Monitor | None) -> _core.DistanceVector | None:
+    return None if monitor is None else _core.DistanceVector(monitor.distances_ns)

@@ -1,0 +1,77 @@
+"""Options that the verbs of the analysis share."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar, get_args
+
+from latenz.analysis.simulate import Times
+from latenz.durations import parse_duration
+from latenz.errors import BadInput, closest
+from latenz.system import LatencyFrom, Mode, RecordedTrace, System, read_arrivals
+
+ChoiceT = TypeVar("ChoiceT", bound=str)
+
+_DEFAULT_IRQS = 10_000
+_MOST_IRQS = 2**62
+
+
+def mode_of(text: str | None) -> Mode | None:
+    """Return what --mode asks for."""
+    return _choice(text, get_args(Mode), "--mode", "mode")
+
+
+def latency_from_of(text: str | None) -> LatencyFrom | None:
+    """Return what --latency-from asks for."""
+    return _choice(text, get_args(LatencyFrom), "--latency-from", "place where latencies begin")
+
+
+def deadlines_of(texts: Sequence[str], system: System) -> dict[str, int]:
+    """Return limits by source in nanoseconds, from texts such as can=300us.
+
+    Raises:
+        BadInput: A text is no limit, names no source of the system, or a source has two.
+    """
+    limits: dict[str, int] = {}
+    for text in texts:
+        name, equals, limit = text.rpartition("=")
+        if not equals:
+            raise BadInput(f"{text!r} is no limit", "--deadline", "write for example can=300us")
+        if name not in (names := [source.name for source in system.sources]):
+            raise BadInput(f"{name!r} is no source", "--deadline", closest(name, names))
+        if name in limits:
+            raise BadInput(f"{name!r} has two limits", "--deadline", "give each source one")
+        limits[name] = parse_duration(limit, "--deadline")
+        if limits[name] <= 0:
+            raise BadInput(f"{limit!r} is no limit", "--deadline", "it must be above zero")
+    return limits
+
+
+def arrivals_of(
+    system: System, file: Path | None, irqs: int | None
+) -> tuple[list[Times] | None, int | None]:
+    """Return listed arrivals for each source, or None, and how many interrupts there are at most.
+
+    Raises:
+        BadInput: Both are asked for, the file has a mistake, or the number is not positive.
+    """
+    if file is not None:
+        if irqs is not None:
+            raise BadInput(
+                "--arrivals and --irqs exclude each other", "--irqs", "a file says how many it has"
+            )
+        times = read_arrivals(file, system)
+        return times, sum(len(each) for each in times)
+    if irqs is not None and not 0 < irqs <= _MOST_IRQS:
+        raise BadInput(f"{irqs} is no number of interrupts", "--irqs", "give at least 1")
+    if irqs is None and all(isinstance(each.arrival, RecordedTrace) for each in system.sources):
+        return None, None
+    return None, irqs or _DEFAULT_IRQS
+
+
+def _choice(text: str | None, known: tuple[ChoiceT, ...], option: str, noun: str) -> ChoiceT | None:
+    if text is None:
+        return None
+    for each in known:
+        if each == text:
+            return each
+    raise BadInput(f"{text!r} is no {noun}", option, closest(text, known))

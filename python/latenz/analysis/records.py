@@ -1,0 +1,61 @@
+"""Simulations that last: progress, interruption, and every interrupt in a Parquet file."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from latenz.analysis.simulate import HANDLINGS, Irqs, Simulator, simulated_irqs
+from latenz.files import replacing
+from latenz.progress import counting
+
+
+def run_and_record(simulator: Simulator, path: Path | None, irqs: int | None, wanted: bool) -> None:
+    """Run a simulator to its end, or until Ctrl-C; `Simulator.complete` tells which.
+
+    Args:
+        simulator: It watches interrupts if a path is given.
+        path: A Parquet file for every interrupt, in the order of their ends: source, handling,
+            arrival_ns, top_start_ns, end_ns, latency_ns.
+        irqs: How many there are, for the progress bar.
+        wanted: Whether a terminal gets a progress bar.
+
+    Raises:
+        BadInput: The file cannot be written.
+    """
+    writing = _written(simulator, path) if path else nullcontext(lambda _: None)
+    with counting("simulating", irqs, wanted=wanted) as progress, writing as write:
+        try:
+            for batch in simulated_irqs(simulator):
+                write(batch)
+                progress(simulator.served)
+        except KeyboardInterrupt:
+            pass  # what was simulated so far is kept
+
+
+@contextmanager
+def _written(simulator: Simulator, path: Path) -> Iterator[Callable[[Irqs], None]]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    names = pa.array([source.name for source in simulator.system.sources], pa.string())
+    handlings = pa.array(HANDLINGS, pa.string())
+
+    def table(irqs: Irqs) -> pa.Table:
+        begin_ns = irqs.top_start_ns if simulator.latency_from == "top" else irqs.arrival_ns
+        return pa.table(
+            {
+                "source": pa.DictionaryArray.from_arrays(irqs.source.astype("int32"), names),
+                "handling": pa.DictionaryArray.from_arrays(irqs.handling.astype("int8"), handlings),
+                "arrival_ns": irqs.arrival_ns,
+                "top_start_ns": irqs.top_start_ns,
+                "end_ns": irqs.end_ns,
+                "latency_ns": irqs.end_ns - begin_ns,
+            }
+        )
+
+    schema = table(simulator.take_irqs()).schema
+    with (
+        replacing(path) as partial,
+        parquet.ParquetWriter(partial, schema, compression="zstd") as writer,
+    ):
+        yield lambda irqs: writer.write_table(table(irqs))

@@ -1,0 +1,145 @@
+"""Bounds and simulations as terminal tables."""
+
+from collections.abc import Mapping, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from latenz.analysis.bound import Bounds, Printed, SourceBound
+from latenz.analysis.simulate import Simulation
+from latenz.durations import format_duration
+from latenz.system import System
+
+_PIPE_WIDTH = 160  # where no terminal says how wide it is, nothing need be cut
+
+
+def console_for_tables() -> Console:
+    """Return a console as wide as its terminal, or wide enough."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = _PIPE_WIDTH
+    return console
+
+
+def plain_table(first: str, *headings: str) -> Table:
+    """Return a table with one column of names and columns of figures."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(first, overflow="fold")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def print_titled(console: Console, title: str, table: Table) -> None:
+    """Print a table under a title that may be wider than it."""
+    console.print(title, style="italic", markup=False, highlight=False)
+    console.print(table)
+
+
+def duration_or_dash(nanoseconds: float | None) -> str:
+    """Return a duration for people; a dash where there is none."""
+    return "-" if nanoseconds is None else format_duration(nanoseconds)
+
+
+def print_bounds(
+    system: System, bounds: Bounds, printed: Sequence[Printed], limits: Mapping[str, int]
+) -> None:
+    """Print the bound of each source, what it is made of, and what each partition may lose."""
+    console = console_for_tables()
+    table = plain_table("source", "partition", "bound", "Eq. (11)", "Eq. (16)", "verdict")
+    for source, equations, described in zip(bounds.sources, printed, system.sources, strict=True):
+        table.add_row(
+            source.name,
+            described.partition,
+            duration_or_dash(source.wcrt_ns),
+            duration_or_dash(equations.eq11_ns),
+            duration_or_dash(equations.eq16_ns),
+            _verdict(source, limits.get(source.name)),
+        )
+    title = f"longest latency from arrival to the bottom handler's end, mode {bounds.mode}"
+    print_titled(console, title, table)
+    console.print("Eqs. (11) and (16) of beckert2014 as printed: not sound, for comparison\n")
+    for name in system.partitions:
+        sources = [each for each in system.sources if each.partition == name]
+        if sources:
+            _print_parts(console, name, bounds.of(sources[0].name))
+    _print_promises(console, system, bounds)
+    for source in bounds.sources:
+        if source.reason:
+            console.print(f"{source.name}: {source.reason}", markup=False)
+    for assumption in bounds.assumptions:
+        console.print(f"assumed: {assumption}", markup=False)
+
+
+def _verdict(source: SourceBound, limit_ns: int | None) -> str:
+    if limit_ns is None or source.wcrt_ns is None:
+        return source.verdict
+    verdict = "meets" if source.wcrt_ns <= limit_ns else "not shown to meet"
+    return f"{verdict} {format_duration(limit_ns)}"
+
+
+def _print_parts(console: Console, partition: str, source: SourceBound) -> None:
+    """Print where the bound of a partition's queue comes from."""
+    if source.wcrt_ns is None or source.busy_window_ns is None:
+        return
+    title = (
+        f"{partition}: what {format_duration(source.wcrt_ns)} are made of (busy window "
+        f"{format_duration(source.busy_window_ns)}; worst arrival "
+        f"{format_duration(source.offset_ns)} after its start)"
+    )
+    table = plain_table("part", "count", "time")
+    for share in source.shares:
+        for what, count, time_ns in (
+            ("bottom handlers", share.bottom_handlers, share.bottom_ns),
+            ("top handlers", share.top_handlers, share.top_ns),
+            ("interposed jobs", share.interposed, share.interposing_ns),
+        ):
+            if time_ns:
+                table.add_row(f"{share.source}: {what}", str(count), format_duration(time_ns))
+    if source.blocked_ns:
+        table.add_row("foreign slots and slot switches", "", format_duration(source.blocked_ns))
+    if source.switches_ns:
+        table.add_row("slot switches", "", format_duration(source.switches_ns))
+    if source.offset_ns:
+        table.add_row("before the arrival", "", f"-{format_duration(source.offset_ns)}")
+    print_titled(console, title, table)
+
+
+def _print_promises(console: Console, system: System, bounds: Bounds) -> None:
+    table = plain_table("partition", "share", "in each of its slots")
+    for promise in bounds.partitions:
+        own_ns = sum(each.length_ns for each in system.slots if each.partition == promise.name)
+        lost_ns = sum(promise.interference_ns_by_slot)
+        table.add_row(
+            promise.name,
+            f"{lost_ns / own_ns:.2%}",
+            ", ".join(map(format_duration, promise.interference_ns_by_slot)),
+        )
+    title = "what top handlers, slot switches and interposed jobs may take from a partition"
+    print_titled(console, title, table)
+
+
+def print_simulation(simulation: Simulation) -> None:
+    """Print the figures of each source."""
+    begin = "arrival" if simulation.latency_from == "arrival" else "top handler's start"
+    table = plain_table("source", "n", "avg", "max", "min", "direct", "interposed", "delayed")
+    for source in simulation.sources:
+        table.add_row(
+            source.name,
+            str(source.n),
+            *map(duration_or_dash, (source.mean_ns, source.max_ns, source.min_ns)),
+            *(
+                _share(part, source.n)
+                for part in (source.direct, source.interposed, source.delayed)
+            ),
+        )
+    console = console_for_tables()
+    title = f"simulated latency from {begin} to the bottom handler's end, mode {simulation.mode}"
+    print_titled(console, title, table)
+    if not simulation.complete:
+        console.print("interrupted: figures of the interrupts that had ended")
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "-"

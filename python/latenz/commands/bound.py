@@ -1,0 +1,75 @@
+"""`latenz bound`: the worst-case latency of every interrupt source of a system."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from latenz.errors import EXIT_NOT_SHOWN
+
+if TYPE_CHECKING:
+    from latenz.analysis import Bounds, Printed
+
+
+def command(
+    system: Annotated[Path, typer.Argument(help="A system file (TOML).")],
+    mode: Annotated[
+        str | None, typer.Option(help="plain, paper or carry, instead of the file's.")
+    ] = None,
+    deadline: Annotated[
+        list[str] | None,
+        typer.Option(help="A limit to judge by, such as can=300us; may be given several times."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Bound the latency of every interrupt source, and say what the bound is made of.
+
+    With --deadline the exit code is 0 if every bound is within its limit, and 3 if not: a bound
+    above a limit does not show that the limit can be exceeded.
+
+    Example: latenz bound experiments/systems/beckert2014.toml --mode carry
+    """
+    from latenz.analysis import bound, printed_equations
+    from latenz.analysis.options import deadlines_of, mode_of
+    from latenz.system import read_system
+
+    described = read_system(system)
+    limits = deadlines_of(deadline or [], described)
+    bounds = bound(described, mode_of(mode))
+    printed = printed_equations(described)
+    if json:
+        import json as json_module
+
+        typer.echo(json_module.dumps(_document(bounds, printed), indent=1))
+    else:
+        from latenz.analysis.show import print_bounds
+
+        print_bounds(described, bounds, printed, limits)
+    within = all(
+        (wcrt_ns := bounds.of(source).wcrt_ns) is not None and wcrt_ns <= limit_ns
+        for source, limit_ns in limits.items()
+    )
+    return 0 if within else EXIT_NOT_SHOWN
+
+
+def _document(bounds: "Bounds", printed: "tuple[Printed, ...]") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    sources = []
+    for source, equations in zip(bounds.sources, printed, strict=True):
+        evidence = asdict(source)
+        head = {key: evidence.pop(key) for key in ("name", "verdict", "wcrt_ns")}
+        reason = evidence.pop("reason")
+        sources.append(
+            {**head, "as_printed_ns": _as_printed(equations), "reason": reason, **evidence}
+        )
+    return {
+        "mode": bounds.mode,
+        "sources": sources,
+        "partitions": [asdict(partition) for partition in bounds.partitions],
+        "assumptions": bounds.assumptions,
+    }
+
+
+def _as_printed(equations: "Printed") -> dict[str, int | None]:
+    return {"eq11": equations.eq11_ns, "eq16": equations.eq16_ns}

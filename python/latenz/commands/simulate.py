@@ -1,0 +1,74 @@
+"""`latenz simulate`: interrupt latencies of a system, simulated to the nanosecond."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from latenz.errors import EXIT_INTERRUPTED
+
+if TYPE_CHECKING:
+    from latenz.analysis import Simulation
+
+
+def command(
+    system: Annotated[Path, typer.Argument(help="A system file (TOML).")],
+    mode: Annotated[
+        str | None, typer.Option(help="plain, paper or carry, instead of the file's.")
+    ] = None,
+    arrivals: Annotated[
+        Path | None,
+        typer.Option(help="Arrival times, a CSV file with the columns source and time_ns."),
+    ] = None,
+    irqs: Annotated[
+        int | None,
+        typer.Option(help="How many interrupts to draw from the arrival models. [default: 10000]"),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of drawn arrivals.")] = 0,
+    latency_from: Annotated[
+        str | None, typer.Option(help="arrival or top (the top handler's start).")
+    ] = None,
+    records: Annotated[
+        Path | None, typer.Option(help="Write every interrupt to this Parquet file.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Simulate interrupts and tell their latencies.
+
+    Interrupted by Ctrl-C, it tells what was simulated so far and ends with 130.
+
+    Example: latenz simulate experiments/systems/beckert2014.toml --mode carry --irqs 15000 --seed 1
+    """
+    from latenz.analysis import Simulator
+    from latenz.analysis.options import arrivals_of, latency_from_of, mode_of
+    from latenz.analysis.records import run_and_record
+    from latenz.system import read_system
+
+    described = read_system(system)
+    times, most = arrivals_of(described, arrivals, irqs)
+    simulator = Simulator(
+        described,
+        mode_of(mode),
+        arrivals=times,
+        irqs=most,
+        seed=seed,
+        latency_from=latency_from_of(latency_from),
+        watch="irqs" if records else "figures",
+    )
+    run_and_record(simulator, records, most, wanted=not json)
+    outcome = simulator.outcome()
+    if json:
+        _print_json(outcome)
+    else:
+        from latenz.analysis.show import print_simulation
+
+        print_simulation(outcome)
+    return 0 if outcome.complete else EXIT_INTERRUPTED
+
+
+def _print_json(outcome: "Simulation") -> None:
+    import json as json_module
+    from dataclasses import asdict
+
+    document = asdict(outcome)
+    typer.echo(json_module.dumps(document, indent=1))
