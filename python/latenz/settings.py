@@ -65,6 +65,18 @@ def format_cpu_list(cpus: tuple[int, ...]) -> str:
     return ",".join("-".join(map(str, part)) for part in parts)
 
 
+Time = Annotated[
+    int,
+    BeforeValidator(_duration),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "description": f"A duration: {EXAMPLES}.",
+        }
+    ),
+]
+"""Nanoseconds, of whatever sign; for settings whose range something else checks."""
+
 Duration = Annotated[
     int,
     BeforeValidator(_duration),

@@ -1,6 +1,5 @@
 """TOML files checked against a model; mistakes are told with file, line, key and remedy."""
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable
@@ -9,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from latenz.errors import BadInput, shown
+from latenz.errors import BadInput, closest, shown
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 Place = tuple[str | int, ...]
@@ -77,14 +76,6 @@ def read_toml(path: Path, model: type[ModelT], wanted: str) -> TomlFile[ModelT]:
         return TomlFile(path, text, model.model_validate(data))
     except ValidationError as error:
         raise _mistake(path, _line_numbers(text), error, model) from None
-
-
-def closest(name: str, known: Iterable[str]) -> str:
-    """Return advice on a name that is not known: the nearest one, or all there are."""
-    names = list(known)
-    if near := difflib.get_close_matches(name, names, n=1):
-        return f"did you mean {near[0]!r}?"
-    return "there is: " + ", ".join(names)
 
 
 def _syntax_mistake(path: Path, message: str) -> BadInput:
@@ -219,11 +210,12 @@ def _line_numbers(text: str) -> dict[Place, int]:
     counts: dict[Place, int] = {}
     for number, line in _statements(text):
         if match := _TABLE.match(line):
-            table = _keys(match[2])
+            *around, name = _keys(match[2])
+            table = (*_present(around, counts), name)
             if match[1] == "[[":
                 counts[table] = counts.get(table, -1) + 1
                 lines.setdefault(table, number)
-                table = (*table, counts[table])
+            table = _present((*around, name), counts)
             place = table
         elif match := _ASSIGNMENT.match(line):
             place = (*table, *_keys(match[1]))
@@ -234,7 +226,17 @@ def _line_numbers(text: str) -> dict[Place, int]:
     return lines
 
 
-def _keys(text: str) -> Place:
+def _present(keys: Iterable[str], counts: dict[Place, int]) -> Place:
+    """Return a table's place, with the number of each array element that is being written."""
+    place: Place = ()
+    for key in keys:
+        place = (*place, key)
+        if place in counts:
+            place = (*place, counts[place])
+    return place
+
+
+def _keys(text: str) -> tuple[str, ...]:
     return tuple(key.strip("\"'") for key in re.findall(_KEY, text))
 
 

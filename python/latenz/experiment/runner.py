@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from latenz.benches import BENCHES
 from latenz.benches.base import Assignment, Bench, Watch
-from latenz.errors import BadInput
+from latenz.errors import BadInput, closest
 from latenz.experiment.condition import Condition
 from latenz.experiment.ordering import interleave
 from latenz.experiment.schema import Experiment
-from latenz.toml_file import closest
 
 if TYPE_CHECKING:
     from latenz.store.run import RunWriter, Status

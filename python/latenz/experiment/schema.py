@@ -11,12 +11,12 @@ from pydantic import AfterValidator, Field, model_validator
 
 from latenz.benches import BENCHES
 from latenz.engines import ENGINES, AnyEngineSettings, Engine
-from latenz.errors import BadInput
+from latenz.errors import BadInput, closest
 from latenz.experiment.condition import Condition
 from latenz.model import Deadline
 from latenz.settings import Duration, Settings
 from latenz.stress import STRESSORS, AnyStressorSettings, Stressor
-from latenz.toml_file import closest, read_toml
+from latenz.toml_file import read_toml
 
 AXES = ("bench", "stack", "stressor", "probe")
 _MOST_CONDITIONS = 10_000

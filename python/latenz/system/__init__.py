@@ -1,0 +1,35 @@
+"""Systems of partitions and interrupt sources: their model, their files, recorded arrivals."""
+
+from latenz.system.model import (
+    Arrival,
+    Distances,
+    Exponential,
+    LatencyFrom,
+    Mode,
+    Monitor,
+    Periodic,
+    Platform,
+    RecordedTrace,
+    Slot,
+    Source,
+    System,
+)
+from latenz.system.schema import read_system
+from latenz.system.trace import read_arrivals
+
+__all__ = [
+    "Arrival",
+    "Distances",
+    "Exponential",
+    "LatencyFrom",
+    "Mode",
+    "Monitor",
+    "Periodic",
+    "Platform",
+    "RecordedTrace",
+    "Slot",
+    "Source",
+    "System",
+    "read_arrivals",
+    "read_system",
+]

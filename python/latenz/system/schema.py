@@ -1,0 +1,233 @@
+"""System files: what may stand in them, and the systems they describe."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field
+
+from latenz.errors import BadInput, shown
+from latenz.settings import Settings, Time
+from latenz.system import model, trace
+from latenz.system.model import BadField, LatencyFrom, Mode, System
+from latenz.toml_file import Place, TomlFile, read_toml
+
+BuiltT = TypeVar("BuiltT")
+Recorded = dict[str, dict[str, trace.Times]]
+"""Arrival times by trace file and source."""
+
+
+class PlatformSettings(Settings):
+    """What the hypervisor itself costs."""
+
+    slot_switch: Time = 0
+    """Paid at the start of every slot."""
+    monitor: Time = 0
+    """C_Mon: what the monitor adds to a top handler."""
+    schedule: Time = 0
+    """C_sched: paid once by each interposed bottom handler."""
+    context_switch: Time = 0
+    """C_ctx: paid twice by each interposed bottom handler."""
+
+
+class PolicySettings(Settings):
+    """How interrupts are handled, and what counts as their latency."""
+
+    mode: Mode = "plain"
+    latency_from: LatencyFrom = "arrival"
+
+
+class SlotSettings(Settings):
+    """One slot of the TDMA cycle."""
+
+    partition: str
+    length: Time
+
+
+class PeriodicSettings(Settings):
+    """Arrivals once a period."""
+
+    kind: Literal["periodic"]
+    period: Time
+    jitter: Time = 0
+    min_distance: Time = 0
+
+
+class DistancesSettings(Settings):
+    """Arrivals that keep minimum distances."""
+
+    kind: Literal["distances"]
+    distances: tuple[Time, ...]
+    """delta-minus(2), delta-minus(3), ..."""
+
+
+class TraceSettings(Settings):
+    """Recorded arrivals."""
+
+    kind: Literal["trace"]
+    file: str
+    """A trace, CSV or Parquet; relative to the system file."""
+    length: int
+    """How many minimum distances to observe in it."""
+
+
+class ExponentialSettings(Settings):
+    """Random arrivals, for simulation only."""
+
+    kind: Literal["exponential"]
+    mean: Time
+    min_distance: Time = 0
+    seed: int = 0
+
+
+ArrivalSettings = Annotated[
+    PeriodicSettings | DistancesSettings | TraceSettings | ExponentialSettings,
+    Field(discriminator="kind"),
+]
+
+
+class MonitorSettings(Settings):
+    """What must lie between interrupts for them to be interposed in foreign slots."""
+
+    distances: tuple[Time, ...]
+    """delta-minus(2), delta-minus(3), ..."""
+
+
+class SourceSettings(Settings):
+    """A source of interrupts."""
+
+    name: str
+    partition: str
+    top: Time
+    """C_TH: the worst case of the top handler."""
+    bottom: Time
+    """C_BH: the worst case of the bottom handler."""
+    arrival: ArrivalSettings
+    monitor: MonitorSettings | None = None
+    """None: never interposed."""
+
+
+class SystemFile(Settings):
+    """A system file."""
+
+    platform: PlatformSettings = PlatformSettings()
+    policy: PolicySettings = PolicySettings()
+    slot: tuple[SlotSettings, ...] = ()
+    source: tuple[SourceSettings, ...] = ()
+
+
+def read_system(path: Path) -> System:
+    """Read a system file.
+
+    Args:
+        path: A TOML file; traces that it names are relative to its folder.
+
+    Raises:
+        BadInput: The file, or a trace that it names, cannot be read or has a mistake; the place is
+            file, line and key.
+    """
+    text = read_toml(path, SystemFile, "a system file")
+    file = text.content
+    platform, policy = file.platform, file.policy
+    costs = _built(
+        text,
+        ("platform",),
+        model.Platform,
+        platform.slot_switch,
+        platform.monitor,
+        platform.schedule,
+        platform.context_switch,
+    )
+    slots = tuple(
+        _built(text, ("slot", at), model.Slot, slot.partition, slot.length)
+        for at, slot in enumerate(file.slot)
+    )
+    recorded = _recorded(text)
+    sources = tuple(_source(text, at, recorded) for at in range(len(file.source)))
+    return _built(text, (), System, costs, slots, sources, policy.mode, policy.latency_from)
+
+
+def _source(text: TomlFile[SystemFile], at: int, recorded: Recorded) -> model.Source:
+    wanted = text.content.source[at]
+    place: Place = ("source", at)
+    monitor = None
+    if wanted.monitor is not None:
+        monitor = _built(text, (*place, "monitor"), model.Monitor, wanted.monitor.distances)
+    return _built(
+        text,
+        place,
+        model.Source,
+        wanted.name,
+        wanted.partition,
+        wanted.top,
+        wanted.bottom,
+        _arrival(text, (*place, "arrival"), wanted, recorded),
+        monitor,
+    )
+
+
+def _arrival(
+    text: TomlFile[SystemFile], place: Place, source: SourceSettings, recorded: Recorded
+) -> model.Arrival:
+    match source.arrival:
+        case PeriodicSettings(period=period, jitter=jitter, min_distance=distance):
+            return _built(text, place, model.Periodic, period, jitter, distance)
+        case DistancesSettings(distances=distances):
+            return _built(text, place, model.Distances, distances)
+        case TraceSettings(file=file, length=length):
+            times = recorded[file][source.name]
+            return _built(text, place, model.RecordedTrace, times, length)
+        case ExponentialSettings(mean=mean, min_distance=distance, seed=seed):
+            return _built(text, place, model.Exponential, mean, distance, seed)
+
+
+def _recorded(text: TomlFile[SystemFile]) -> Recorded:
+    """Read every trace that a file names, once, for the sources that replay it."""
+    places: dict[str, dict[str, Place]] = {}
+    for at, source in enumerate(text.content.source):
+        if isinstance(source.arrival, TraceSettings):
+            place: Place = ("source", at, "arrival", "file")
+            places.setdefault(source.arrival.file, {})[source.name] = place
+    found: Recorded = {}
+    for file, places_of in places.items():
+        path = text.path.parent / file
+        if not trace.is_trace(path):
+            where = text.where(next(iter(places_of.values())))
+            raise BadInput(f"there is no file {shown(str(path))}", where, "name a trace")
+        found[file] = trace.read_times(path, places_of)
+        for name, place in places_of.items():
+            if not len(found[file][name]):
+                raise BadInput(
+                    f"{shown(file)} has no arrival of {shown(name)}",
+                    text.where(place),
+                    "sources of the trace and of the system must have the same names",
+                )
+    return found
+
+
+def _built(
+    text: TomlFile[SystemFile], place: Place, build: Callable[..., BuiltT], *arguments: object
+) -> BuiltT:
+    """Build a part of a system; tell its mistakes by their place in the file."""
+    try:
+        return build(*arguments)
+    except BadField as mistake:
+        where = text.where((*place, *map(_key, mistake.place)))
+        raise BadInput(mistake.what, where, mistake.remedy) from None
+
+
+def _key(attribute: str | int) -> str | int:
+    """Return the key of an attribute: without its unit, one table of many in the singular."""
+    if isinstance(attribute, int):
+        return attribute
+    singular = {"slots": "slot", "sources": "source", "times_ns": "file"}
+    return singular.get(attribute, attribute.removesuffix("_ns"))
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of system files, for editors."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **SystemFile.model_json_schema(),
+        "title": "Latenz system",
+    }
