@@ -49,19 +49,20 @@ class Random {
   /// -ln(number / 2^64) for number > 0: its exponent, and the series of artanh for the rest.
   static constexpr double minus_log(std::uint64_t number) {
     const int leading = std::countl_zero(number);
-    // fraction in [1, 2), brought to [sqrt(1/2), sqrt(2)) so that the series converges fast
-    double fraction = static_cast<double>(number << static_cast<unsigned>(leading)) * 0x1p-63;
-    int exponent = -leading - 1;
-    if (fraction > 1.4142135623730951) {
-      fraction *= 0.5;
-      ++exponent;
-    }
+    // 53 bits are a double exactly: fraction in [1, 2), then brought to [sqrt(1/2), sqrt(2)), where
+    // the series converges fast; by tables, as half of all branches would be guessed wrong
+    const auto bits = static_cast<std::int64_t>((number << static_cast<unsigned>(leading)) >> 11U);
+    constexpr std::int64_t root = 6'369'051'672'525'773;  // sqrt(2) 2^52
+    const bool large = bits > root;
+    const double scale[] = {0x1p-52, 0x1p-53};
+    const double fraction = static_cast<double>(bits) * scale[large ? 1 : 0];
+    const int exponent = (large ? 0 : -1) - leading;
     const double z = (fraction - 1.0) / (fraction + 1.0);  // |z| < 0.172
     const double z2 = z * z;
-    double series = 1.0 / 19.0;
-    for (int odd = 17; odd > 0; odd -= 2) {
-      series = (series * z2) + (1.0 / odd);
-    }
+    const double z4 = z2 * z2;
+    const double even = 1.0 + (z4 * ((1.0 / 5) + (z4 * ((1.0 / 9) + (z4 * (1.0 / 13))))));
+    const double odd = (1.0 / 3) + (z4 * ((1.0 / 7) + (z4 * ((1.0 / 11) + (z4 * (1.0 / 15))))));
+    const double series = even + (z2 * odd);
     return -((2.0 * z * series) + (exponent * 0.6931471805599453));
   }
 

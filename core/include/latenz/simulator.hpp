@@ -70,31 +70,32 @@ template <typename Item>
 class Fifo {
  public:
   [[nodiscard]] bool empty() const { return first_ == end_; }
-  [[nodiscard]] Item& front() { return items_[first_ & mask()]; }
+  [[nodiscard]] Item& front() { return items_[first_ & mask_]; }
   void pop() { ++first_; }
   /// Position of the front among all that were ever pushed.
   [[nodiscard]] std::uint64_t first() const { return first_; }
   [[nodiscard]] std::uint64_t end() const { return end_; }
-  [[nodiscard]] Item& operator[](std::uint64_t position) { return items_[position & mask()]; }
+  [[nodiscard]] Item& operator[](std::uint64_t position) { return items_[position & mask_]; }
 
   void push(const Item& item) {
-    if (end_ - first_ == items_.size()) {
+    if (end_ - first_ > mask_) {
       grow();
     }
-    items_[end_++ & mask()] = item;
+    items_[end_++ & mask_] = item;
   }
 
  private:
-  [[nodiscard]] std::size_t mask() const { return items_.size() - 1; }
-
   void grow() {
-    std::vector<Item> larger(items_.size() * 2);
+    const std::uint64_t mask = (2 * mask_) + 1;
+    std::vector<Item> larger(mask + 1);
     for (std::uint64_t i = first_; i != end_; ++i) {
-      larger[i & (larger.size() - 1)] = items_[i & mask()];
+      larger[i & mask] = items_[i & mask_];
     }
     items_ = std::move(larger);
+    mask_ = mask;
   }
 
+  std::uint64_t mask_ = 15;  ///< capacity - 1, the capacity being a power of two
   std::vector<Item> items_ = std::vector<Item>(16);
   std::uint64_t first_ = 0;
   std::uint64_t end_ = 0;
@@ -110,6 +111,8 @@ class Simulator {
   Simulator(const System& system, Mode mode, std::vector<Arrivals> arrivals, std::int64_t most_irqs,
             bool from_top, Observer& observer)
       : system_(system),
+        slots_(system.table().slots()),
+        slot_switch_(system.table().slot_switch()),
         mode_(mode),
         from_top_(from_top),
         observer_(observer),
@@ -192,35 +195,46 @@ class Simulator {
   // --- R1: top handlers and slot switches, in the order of their times -------------------------
 
   void switch_slot() {
-    skip_idle_cycles();
-    const auto slots = system_.table().slots();
+    skip_idle_slots();
     const std::uint32_t before = owner_;
-    slot_ = slot_ + 1 < slots.size() ? slot_ + 1 : 0;
-    owner_ = slots[slot_].partition;
     const Instant start = std::max(now_, next_switch_);
-    next_switch_ += slots[slot_].length;
-    now_ = start + system_.table().slot_switch();
+    enter_next_slot();
+    now_ = start + slot_switch_;
     report(Activity::slot_switch, owner_, 0, start);
     if (owner_ != before && before != nobody) {
-      release_accepted(before);
+      if (mode_ == Mode::carry) {
+        release_accepted(before);
+      }
       ++partitions_[owner_].period;  // R5: drops its jobs that have not started
     }
   }
 
-  /// While nothing is pending, whole cycles change nothing.
-  void skip_idle_cycles() {
+  void enter_next_slot() {
+    slot_ = slot_ + 1 < slots_.size() ? slot_ + 1 : 0;
+    owner_ = slots_[slot_].partition;
+    next_switch_ += slots_[slot_].length;
+  }
+
+  /// While nothing is pending, slots change nothing but the owner: goes to the last switch before
+  /// the next arrival.
+  void skip_idle_slots() {
     if constexpr (!Observer::segments) {
-      const Duration gap = next_arrival_ - next_switch_;
-      if (gap >= system_.table().cycle() && idle() && now_ <= next_switch_ && owner_ != nobody &&
-          next_arrival_ != Instant::never()) {
-        const Duration cycle = system_.table().cycle();
+      if (!idle() || now_ > next_switch_ || next_arrival_ == Instant::never()) {
+        return;
+      }
+      const Duration cycle = system_.table().cycle();
+      if (const Duration gap = next_arrival_ - next_switch_; gap >= cycle) {
         next_switch_ += cycle * whole_parts(gap, cycle);
+      }
+      while (next_switch_ + slots_[slot_ + 1 < slots_.size() ? slot_ + 1 : 0].length <=
+             next_arrival_) {
+        enter_next_slot();
       }
     }
   }
 
   void top_handler() {
-    const auto index = static_cast<std::uint32_t>(next_source_);
+    const std::uint32_t index = next_source_;
     SourceState& source = sources_[index];
     const Instant arrival = next_arrival_;
     const Instant start = std::max(now_, arrival);
@@ -268,11 +282,13 @@ class Simulator {
       irqs_left_ = 0;
       return;
     }
-    for (std::size_t i = 0; i < arrivals_.size(); ++i) {
-      if (arrivals_[i].at() < next_arrival_) {
-        next_arrival_ = arrivals_[i].at();
-        next_source_ = i;
+    std::uint32_t index = 0;
+    for (const Arrivals& arrivals : arrivals_) {
+      if (arrivals.at() < next_arrival_) {
+        next_arrival_ = arrivals.at();
+        next_source_ = index;
       }
+      ++index;
     }
   }
 
@@ -381,6 +397,8 @@ class Simulator {
   static constexpr std::uint32_t nobody = UINT32_MAX;
 
   const System& system_;
+  std::span<const Slot> slots_;
+  Duration slot_switch_;
   Mode mode_;
   bool from_top_;
   Observer& observer_;
@@ -393,7 +411,7 @@ class Simulator {
   Instant now_;
   Instant next_switch_;
   Instant next_arrival_;
-  std::size_t next_source_ = 0;
+  std::uint32_t next_source_ = 0;
   std::size_t slot_ = SIZE_MAX;  ///< before the first switch: the next one is slot 0
   std::uint32_t owner_ = nobody;
 
