@@ -27,6 +27,7 @@ LONGEST_VECTOR = 64
 """The most entries that a vector of minimum distances has."""
 _LONGEST_NAME = 100
 _LARGEST_SEED = 2**63 - 1
+_LAST_ABOVE_0 = "the last must be above 0"
 
 Mode = Literal["plain", "paper", "carry"]
 """How interrupts that arrive in a slot of another partition are handled.
@@ -117,7 +118,7 @@ class Distances:
                 self,
                 ("distances_ns",),
                 "every distance is 0, so that any number may arrive at once",
-                "the last must be above 0",
+                _LAST_ABOVE_0,
             )
 
 
@@ -238,21 +239,21 @@ class Monitor:
     """What must lie between interrupts of a source for them to be interposed in foreign slots.
 
     Attributes:
-        distances_ns: delta-minus(2), delta-minus(3), ...; 1 to 64 entries, the first above 0, none
-            below the one before it.
+        distances_ns: delta-minus(2), delta-minus(3), ...; 1 to 64 entries, none negative or below
+            the one before it, the last above 0.
     """
 
     distances_ns: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not (_is_vector(self.distances_ns) and self.distances_ns[0] > 0):
+        if not (_is_vector(self.distances_ns) and self.distances_ns[-1] > 0):
             self._check()
 
     def _check(self) -> None:
         _check_vector(self)
-        if self.distances_ns[0] == 0:
+        if self.distances_ns[-1] == 0:
             raise BadField(
-                self, ("distances_ns", 0), "is 0 ns, which limits nothing", "give at least 1 ns"
+                self, ("distances_ns",), "every distance is 0, which limits nothing", _LAST_ABOVE_0
             )
 
 

@@ -69,9 +69,9 @@ def _read(path: Path, names: list[str], strict: bool) -> dict[str, Times]:
             parquet = file.read(len(_PARQUET)) == _PARQUET
         if parquet:
             return _collect(path, _parquet_pieces(path), names, strict)
-        _check_header(path)
+        pieces = _csv_pieces(path) if _has_rows(path) else iter(())
         try:
-            return _collect(path, _csv_pieces(path), names, strict)
+            return _collect(path, pieces, names, strict)
         except (BadInput, pa.ArrowException) as error:
             known = dict.fromkeys(names) if strict else None
             raise _first_mistake(path, known, error) from None
@@ -173,13 +173,14 @@ def _share(
             found[name].append(part)
 
 
-def _check_header(path: Path) -> None:
-    with path.open("rb") as file:
-        first = file.readline(_LONGEST_LINE).removeprefix(b"\xef\xbb\xbf").strip()
-    if first.replace(b'"', b"") != _HEADER.encode():
-        raise BadInput(
-            "is no trace of arrivals", f"{path}:1", f"the first line of a CSV trace is {_HEADER}"
-        )
+def _has_rows(path: Path) -> bool:
+    """Check the header of a CSV file, and tell whether anything follows it."""
+    lines = (line.strip(b"\r\n") for _, line in _lines(path))
+    first = next(lines, b"").removeprefix(b"\xef\xbb\xbf")
+    if first not in (b"source,time_ns", b'"source","time_ns"'):
+        remedy = f"the first line of a CSV trace is {_HEADER}"
+        raise BadInput("is no trace of arrivals", f"{path}:1", remedy)
+    return any(lines)
 
 
 def _first_mistake(path: Path, known: dict[str, None] | None, error: Exception) -> BadInput:

@@ -1,6 +1,7 @@
 """Mutates files of every format and checks that each outcome is a reading or a clear refusal.
 
-    python python/tests/importers/fuzz.py --mutations 1000000 [--format vcd] [--seed 1]
+    PYTHONPATH=python/tests python python/tests/importers/fuzz.py [--mutations 1000000]
+        [--format vcd] [--seed 1]
 
 Each mutation is read in this process under a time guard. Anything but sample sets that keep the
 rules of the data model, or one line of `BadInput` with the file's name, ends the run and leaves
@@ -9,23 +10,19 @@ the file that caused it behind.
 
 import argparse
 import random
-import re
-import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
-from types import FrameType
 
 import examples
+from mutations import check_refusal, mutate, time_guard
 
 from latenz import importers
 from latenz.errors import BadInput
 from latenz.model import SampleSet
 
 DATA = Path(__file__).parent.parent / "data" / "importers"
-SECONDS = 2.0
-"""Longest processor time one small file may take."""
 LARGEST_SEED = 2600
 OPTIONS = {
     "vcd": {"start": "top.irq", "end": "ack"},
@@ -39,37 +36,6 @@ MADE = {
     "csv": [examples.CSV, examples.CSV_HISTOGRAM, examples.EXPORTED],
     "oslat": [examples.OSLAT_CORES],
 }
-TOKENS = [
-    *(b"0 1 -1 9 1e999999 1e-999999 -0 +5 .5 5. nan inf NaN Infinity null true 0x10 1_0".split()),
-    *(b"18446744073709551615 9223372036854775807 9223372036854775808 -9223372036854775808".split()),
-    b"9" * 40,
-    b"9" * 5000,
-    "٣".encode(),
-    "²".encode(),
-    b"\0",
-    b"\xff\xfe",
-    b"\x1b[2;37;40m",
-    b"\r",
-    b"\n",
-    b"\n\n",
-    b'"',
-    b"{",
-    b"}" * 50,
-    b"[" * 3000,
-    b":",
-    b",",
-    b"#",
-    b"|",
-    b"$end",
-    b"$comment",
-    b"T: 0 ",
-    b" " * 3000,
-    b"\n" * 3000,
-    b"a" * 300,
-    b"=1+1",
-    b"../../../etc/passwd",
-]
-NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
 
 
 def seeds(name: str) -> list[bytes]:
@@ -95,82 +61,6 @@ def _shortened(content: bytes) -> bytes:
     while len(lines) > 40:
         del lines[len(lines) // 3 : len(lines) // 3 + max(1, (len(lines) - 40) // 2)]
     return b"".join(lines)
-
-
-def mutate(content: bytes, others: list[bytes], chance: random.Random) -> bytes:
-    """Damage a file in one to four ways."""
-    for _ in range(chance.choice((1, 1, 1, 2, 3, 4))):
-        content = _MUTATIONS[chance.randrange(len(_MUTATIONS))](content, others, chance)
-    return content[:100_000]
-
-
-def _place(content: bytes, chance: random.Random) -> tuple[int, int]:
-    begin = chance.randrange(len(content) + 1)
-    return begin, min(len(content), begin + chance.choice((1, 1, 2, 5, 30, 200)))
-
-
-def _flip(content: bytes, others: list[bytes], chance: random.Random) -> bytes:
-    if not content:
-        return b"\0"
-    at = chance.randrange(len(content))
-    return content[:at] + bytes([content[at] ^ 1 << chance.randrange(8)]) + content[at + 1 :]
-
-
-def _cut(content: bytes, others: list[bytes], chance: random.Random) -> bytes:
-    begin, end = _place(content, chance)
-    return content[:begin] + content[end:]
-
-
-def _truncate(content: bytes, others: list[bytes], chance: random.Random) -> bytes:
-    return content[: chance.randrange(len(content) + 1)]
-
-
-def _repeat(content: bytes, others: list[bytes], chance: random.Random) -> bytes:
-    begin, end = _place(content, chance)
-    return content[:end] + content[begin:end] * chance.choice((1, 1, 2, 50)) + content[end:]
-
-
-def _insert(content: bytes, others: list[bytes], chance: random.Random) -> bytes:
-    begin, _ = _place(content, chance)
-    return content[:begin] + chance.choice(TOKENS) + content[begin:]
-
-
-def _number(content: bytes, others: list[bytes], chance: random.Random) -> bytes:
-    numbers = list(NUMBER.finditer(content))
-    if not numbers:
-        return content
-    found = chance.choice(numbers)
-    new = chance.choice(TOKENS) if chance.random() < 0.6 else b"%d" % chance.randrange(1 << 20)
-    return content[: found.start()] + new + content[found.end() :]
-
-
-def _swap_lines(content: bytes, others: list[bytes], chance: random.Random) -> bytes:
-    lines = content.splitlines(keepends=True)
-    if len(lines) > 1:
-        one, other = chance.randrange(len(lines)), chance.randrange(len(lines))
-        lines[one], lines[other] = lines[other], lines[one]
-    return b"".join(lines)
-
-
-def _splice(content: bytes, others: list[bytes], chance: random.Random) -> bytes:
-    other = chance.choice(others)
-    begin, _ = _place(content, chance)
-    from_other, _ = _place(other, chance)
-    return content[:begin] + other[from_other:]
-
-
-_MUTATIONS = (
-    _flip,
-    _flip,
-    _cut,
-    _truncate,
-    _repeat,
-    _insert,
-    _number,
-    _number,
-    _swap_lines,
-    _splice,
-)
 
 
 def check(sample_set: SampleSet) -> None:
@@ -200,14 +90,6 @@ def check(sample_set: SampleSet) -> None:
         assert (known.beyond_range > 0) == (known.beyond_range_from_ns is not None)
 
 
-class TooSlowError(Exception):
-    """A file took longer than the time guard allows."""
-
-
-def _alarm(number: int, frame: FrameType | None) -> None:
-    raise TooSlowError
-
-
 def fuzz(name: str, mutations: int, seed: int, folder: Path) -> tuple[int, int]:
     """Read mutations of one format; return how many were read and how many refused."""
     chance = random.Random(f"{name} {seed}")
@@ -225,18 +107,13 @@ def fuzz(name: str, mutations: int, seed: int, folder: Path) -> tuple[int, int]:
 def read_one(name: str, content: bytes, format_name: str | None, path: Path) -> bool:
     """Read one file under the time guard; tell whether it was read, and not refused."""
     path.write_bytes(content)
-    signal.signal(signal.SIGPROF, _alarm)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
-        for sample_set in importers.read(path, format_name, **OPTIONS.get(name, {})):
-            check(sample_set)
+        with time_guard():
+            for sample_set in importers.read(path, format_name, **OPTIONS.get(name, {})):
+                check(sample_set)
     except BadInput as mistake:
-        refusal = str(mistake)
-        if "\n" in refusal or not (path.name in refusal or "--" in refusal):
-            raise RuntimeError(f"unclear: {refusal}") from mistake
+        check_refusal(str(mistake), (path.name, "--"))
         return False
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
     return True
 
 
