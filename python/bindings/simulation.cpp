@@ -86,6 +86,7 @@ class AnySimulation {
   AnySimulation& operator=(AnySimulation&&) = delete;
   virtual ~AnySimulation() = default;
   virtual bool run(std::int64_t steps) = 0;
+  virtual void monitor_from(std::size_t source, Instant at) = 0;
   [[nodiscard]] virtual std::span<const SourceFigures> figures() const = 0;
   [[nodiscard]] virtual std::int64_t now() const = 0;
   virtual std::vector<IrqRecord> take_irqs() = 0;
@@ -104,6 +105,10 @@ class SimulationOf final : public AnySimulation {
   bool run(std::int64_t steps) override {
     const nb::gil_scoped_release release;
     return simulator_.run(steps);
+  }
+  void monitor_from(std::size_t source, Instant at) override {
+    if (source >= system_.sources().size()) throw nb::index_error("no such source");
+    simulator_.monitor_from(source, at);
   }
   [[nodiscard]] std::span<const SourceFigures> figures() const override {
     return simulator_.figures();
@@ -225,6 +230,8 @@ void bind_simulation(nb::module_& module) {
   });
   nb::class_<AnySimulation>(module, "Simulation")
       .def("run", &AnySimulation::run, nb::arg("steps"))
+      .def("monitor_from", [](AnySimulation& simulation, std::size_t source,
+                              std::int64_t at) { simulation.monitor_from(source, Instant(at)); })
       .def_prop_ro("now_ns", &AnySimulation::now)
       .def("figures", &figures)
       .def("take_irqs", &take_irqs)

@@ -131,6 +131,10 @@ class Simulator {
     find_next_arrival();
   }
 
+  /// The monitor of a source is switched on at a time: whatever arrives earlier is handled as if
+  /// there were none. So a learning phase precedes the monitored one (beckert2014, appendix A).
+  void monitor_from(std::size_t source, Instant at) { sources_[source].monitored_from = at; }
+
   /// Goes on until everything is done (true), the observer is full, or `most_steps` arrivals and
   /// slot switches have been served (false: call again).
   bool run(std::int64_t most_steps) {
@@ -160,6 +164,7 @@ class Simulator {
   struct SourceState {
     std::uint32_t partition;
     bool monitored;
+    Instant monitored_from = Instant::long_ago();
     Duration top;
     Duration bottom;
     Monitor monitor;
@@ -241,7 +246,7 @@ class Simulator {
     const bool foreign = owner_ != source.partition;
     now_ = start + source.top;
     bool accepted = false;
-    if (source.monitored && (foreign || mode_ == Mode::carry)) {
+    if (source.monitored && arrival >= source.monitored_from && (foreign || mode_ == Mode::carry)) {
       now_ += system_.costs().monitor;
       accepted = source.monitor.accept(arrival);
     }

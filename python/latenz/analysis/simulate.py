@@ -4,7 +4,7 @@ The rules are carried out by core/include/latenz/simulator.hpp.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -135,6 +135,8 @@ class Simulator:
         irqs: How many interrupts, of all sources together, arrive at most.
         seed: Of drawn arrivals.
         latency_from: Instead of the system's own.
+        monitored_from_ns: When a source's monitor is switched on, by the source's name: whatever
+            arrives earlier is direct or delayed, as in a learning phase. From the start otherwise.
         watch: `irqs` keeps every interrupt for `take_irqs`, `segments` also what the processor
             does for `take_segments`; `figures` neither, in constant memory.
     """
@@ -148,6 +150,7 @@ class Simulator:
         irqs: int | None = None,
         seed: int = 0,
         latency_from: LatencyFrom | None = None,
+        monitored_from_ns: Mapping[str, int] | None = None,
         watch: Literal["figures", "irqs", "segments"] = "figures",
     ) -> None:
         self.system = system
@@ -162,6 +165,9 @@ class Simulator:
             self.latency_from == "top",
             getattr(_core.Watch, watch),
         )
+        names = [source.name for source in system.sources]
+        for name, at_ns in (monitored_from_ns or {}).items():
+            self._simulation.monitor_from(names.index(name), at_ns)
 
     def run(self, steps: int = _STEPS) -> bool:
         """Go on by so many arrivals and slot switches; return whether all is done.
