@@ -8,7 +8,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("source", "time_ns")
 Times: TypeAlias = npt.NDArray[np.int64]
+_Others: TypeAlias = Literal["refused", "left out", "taken"]  # sources that were not asked for
 _HEADER = ",".join(COLUMNS)
 _PIECE = 1 << 22
 _LONGEST_LINE = 1 << 16
@@ -41,16 +42,16 @@ def read_arrivals(path: Path, system: System) -> list[Times]:
     if not is_trace(path):
         raise BadInput("there is no such file", str(path), f"give a CSV file with {_HEADER}")
     names = [source.name for source in system.sources]
-    return list(_read(path, names, strict=True).values())
+    return list(_read(path, names, "refused").values())
 
 
-def read_times(path: Path, names: Iterable[str]) -> dict[str, Times]:
-    """Read the arrivals of some sources; the file may hold others.
+def read_times(path: Path, names: Iterable[str] | None = None) -> dict[str, Times]:
+    """Read the arrivals of some sources, whatever others the file may hold, or of all.
 
     Raises:
         BadInput: As `read_arrivals`.
     """
-    return _read(path, list(names), strict=False)
+    return _read(path, [], "taken") if names is None else _read(path, list(names), "left out")
 
 
 def is_trace(path: Path) -> bool:
@@ -61,19 +62,19 @@ def is_trace(path: Path) -> bool:
         return False
 
 
-def _read(path: Path, names: list[str], strict: bool) -> dict[str, Times]:
+def _read(path: Path, names: list[str], others: _Others) -> dict[str, Times]:
     import pyarrow as pa
 
     try:
         with path.open("rb") as file:
             parquet = file.read(len(_PARQUET)) == _PARQUET
         if parquet:
-            return _collect(path, _parquet_pieces(path), names, strict)
+            return _collect(path, _parquet_pieces(path), names, others)
         pieces = _csv_pieces(path) if _has_rows(path) else iter(())
         try:
-            return _collect(path, pieces, names, strict)
+            return _collect(path, pieces, names, others)
         except (BadInput, pa.ArrowException) as error:
-            known = dict.fromkeys(names) if strict else None
+            known = dict.fromkeys(names) if others == "refused" else None
             raise _first_mistake(path, known, error) from None
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror or error})", str(path)) from None
@@ -123,7 +124,7 @@ def _is_text(kind: "pa.DataType") -> bool:
 
 
 def _collect(
-    path: Path, pieces: "Iterator[pa.RecordBatch]", names: list[str], strict: bool
+    path: Path, pieces: "Iterator[pa.RecordBatch]", names: list[str], others: _Others
 ) -> dict[str, Times]:
     """Sort the rows of all pieces by source."""
     found: dict[str, list[Times]] = {name: [] for name in names}
@@ -136,7 +137,7 @@ def _collect(
         if not values.size:
             continue
         _check_sorted(path, values, last, rows)
-        _share(path, source, values, found, strict)
+        _share(path, source, values, found, others)
         rows, last = rows + len(values), int(values[-1])
     empty = np.empty(0, np.int64)
     return {name: np.concatenate([empty, *parts]) for name, parts in found.items()}
@@ -156,14 +157,17 @@ def _share(
     source: "pa.DictionaryArray",
     times: Times,
     found: dict[str, list[Times]],
-    strict: bool,
+    others: _Others,
 ) -> None:
     """Give each source its times of one piece."""
     try:
         present = source.dictionary.to_pylist()
     except UnicodeDecodeError:
         raise BadInput("holds names that are not text in UTF-8", str(path)) from None
-    if strict and (unknown := [name for name in present if name not in found]):
+    if others == "taken":
+        for name in present:
+            found.setdefault(name, [])
+    if others == "refused" and (unknown := [name for name in present if name not in found]):
         raise _unknown(unknown[0], found, str(path))
     codes = source.indices.to_numpy()
     order = np.argsort(codes, kind="stable")
