@@ -57,7 +57,7 @@ MISTAKES = [
     (lambda: Distances(5), "Distances.distances_ns: 5 is no vector"),
     (lambda: Distances("12"), "Distances.distances_ns: '12' is no vector"),
     (lambda: Distances((2**63,)), "Distances.distances_ns[0]: is 9223372036854775808 ns"),
-    (lambda: Monitor((0, 5)), "Monitor.distances_ns[0]: is 0 ns, which limits nothing"),
+    (lambda: Monitor((0, 0)), "Monitor.distances_ns: every distance is 0, which limits nothing"),
     (lambda: Monitor((5, 4)), "Monitor.distances_ns[1]: 4 ns comes after 5 ns"),
     (lambda: Exponential(0), "Exponential.mean_ns: is 0 ns"),
     (lambda: Exponential(5, -1), "Exponential.min_distance_ns: is -1 ns"),

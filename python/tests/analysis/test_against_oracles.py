@@ -1,0 +1,105 @@
+"""Bounds and simulation against published reference answers and against the slow oracles."""
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any, get_args
+
+import oracle_bounds
+import oracle_simulator
+import pytest
+from dictionaries import arrivals_of, system_of
+from random_systems import microsecond_system, random_arrivals, tiny_system
+
+from latenz.analysis import Simulator, bound, printed_equations, simulate
+from latenz.analysis.simulate import HANDLINGS
+from latenz.system import Mode, System
+
+DATA = Path(__file__).parents[1] / "data" / "beckert2014" / "counterexamples.json"
+CASES = json.loads(DATA.read_text())["cases"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_reference_answers(case: dict[str, Any], mode: Mode) -> None:
+    system = system_of(case["system"])
+    expected = case["expected"]
+    bounds = bound(system, mode)
+    assert {each.name: each.wcrt_ns for each in bounds.sources} == expected["sound"][mode]
+    outcome = simulate(system, mode, arrivals=arrivals_of(system, case["arrivals"]))
+    simulated = {each.name: each.max_ns for each in outcome.sources if each.n}
+    assert simulated == expected["simulated_max"][mode]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_reference_values_of_the_printed_equations(case: dict[str, Any]) -> None:
+    system = system_of(case["system"])
+    printed = zip(system.sources, printed_equations(system), strict=True)
+    values = {source.name: (each.eq11_ns, each.eq16_ns) for source, each in printed}
+    expected = case["expected"]
+    assert {name: eq11 for name, (eq11, _) in values.items()} == expected["eq11_as_printed"]
+    assert {name: eq16 for name, (_, eq16) in values.items()} == expected["eq16_as_printed"]
+
+
+def irqs(system: System, mode: Mode, arrivals: dict[str, list[int]]) -> dict[str, list[tuple]]:
+    """Simulate; return arrival, top handler's start, end and handling by source."""
+    simulator = Simulator(system, mode, arrivals=arrivals_of(system, arrivals), watch="irqs")
+    while not simulator.run():
+        pass
+    taken = simulator.take_irqs()
+    found: dict[str, list[tuple]] = {source.name: [] for source in system.sources}
+    for source, handling, *times in zip(
+        taken.source,
+        taken.handling,
+        taken.arrival_ns,
+        taken.top_start_ns,
+        taken.end_ns,
+        strict=True,
+    ):
+        found[system.sources[source].name].append((*map(int, times), HANDLINGS[handling]))
+    return {name: sorted(each) for name, each in found.items()}
+
+
+@pytest.mark.parametrize("kind", [tiny_system, microsecond_system], ids=["tiny", "microseconds"])
+@pytest.mark.parametrize("batch", range(4))
+def test_every_irq_is_as_the_oracle_simulates_it(kind: Any, batch: int) -> None:
+    rng = Random(f"{kind.__name__} {batch}")
+    for _ in range(60):
+        described = kind(rng)
+        system = system_of(described)
+        arrivals = random_arrivals(rng, described, most=12)
+        for mode in MODES:
+            served = oracle_simulator.simulate(described, arrivals, mode)
+            expected = {
+                name: sorted((r.arrival_ns, r.top_start_ns, r.end_ns, r.kind) for r in records)
+                for name, records in served.items()
+            }
+            assert irqs(system, mode, arrivals) == expected, (mode, described, arrivals)
+
+
+HORIZON_NS = {tiny_system: 20_000, microsecond_system: 1_000_000_000}
+
+
+@pytest.mark.parametrize("kind", [tiny_system, microsecond_system], ids=["tiny", "microseconds"])
+@pytest.mark.parametrize("batch", range(4))
+def test_bounds_and_equations_are_the_oracle_s(kind: Any, batch: int) -> None:
+    """Equal in plain and paper; in carry never above, as deferral is bounded in two ways."""
+    rng = Random(f"bounds {kind.__name__} {batch}")
+    horizon_ns = HORIZON_NS[kind]
+    for _ in range(60):
+        described = kind(rng)
+        system = system_of(described)
+        for mode in MODES:
+            expected = oracle_bounds.sound_bounds(described, mode, horizon_ns)
+            found = {
+                each.name: each.wcrt_ns
+                for each in bound(system, mode, horizon_ns=horizon_ns).sources
+            }
+            if mode == "carry":
+                assert all(
+                    reference is None or (found[name] or horizon_ns) <= reference
+                    for name, reference in expected.items()
+                ), described
+            else:
+                assert found == expected, (mode, described)
