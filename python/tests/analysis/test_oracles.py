@@ -29,6 +29,15 @@ def test_sound_bounds_of_the_counterexamples(case: dict[str, Any], mode: str) ->
 
 @every_mode
 @every_case
+def test_tight_bounds_of_the_counterexamples(case: dict[str, Any], mode: str) -> None:
+    expected = case["expected"]
+    for name, bound in bounds.sound_bounds(case["system"], mode, tight=True).items():
+        assert bound is not None
+        assert expected["simulated_max"][mode][name] <= bound <= expected["sound"][mode][name]
+
+
+@every_mode
+@every_case
 def test_simulated_maxima_of_the_counterexamples(case: dict[str, Any], mode: str) -> None:
     served = simulator.simulate(case["system"], case["arrivals"], mode)
     highest = {name: simulator.highest_latency(records) for name, records in served.items()}
@@ -243,10 +252,48 @@ def test_arrivals_at_one_instant_come_in_the_order_of_the_file() -> None:
 # --- the simulator against the bound ------------------------------------------------------------
 
 
+def test_jobs_that_come_late_can_come_close_together() -> None:
+    """Two jobs of b start 1 apart though b's monitor wants 20: the bound must count both."""
+    source = {"c_th": 0, "model": {"type": "pjd", "period": 1000, "jitter": 0, "dmin": 0}}
+    every_20 = {"type": "pjd", "period": 20, "jitter": 0, "dmin": 0}
+    system = {
+        "slots": [{"partition": "P2", "length": 20}, {"partition": "P1", "length": 20}],
+        "c_switch": 0,
+        "c_mon": 0,
+        "c_sched": 0,
+        "c_ctx": 1,
+        "sources": [
+            {**source, "name": "mate", "partition": "P2", "c_bh": 20, "monitor": None},
+            {**source, "name": "b", "partition": "P2", "c_bh": 2, "monitor": [20]},
+            {**source, "name": "a", "partition": "P1", "c_bh": 1, "monitor": [1000]},
+        ],
+    }
+    system["sources"][1]["model"] = every_20
+    # mate fills P2's slot; b's first job comes at its end, the second 1 after it, and a waits
+    arrivals = {"mate": [0], "b": [1, 21], "a": [21]}
+    latency_ns = simulator.highest_latency(simulator.simulate(system, arrivals, "carry")["a"])
+    one_job_each_ns = (1 + 2) + (2 + 2)
+    assert latency_ns == 8 > one_job_each_ns
+    for tight in (False, True):
+        bound_ns = bounds.sound_bounds(system, "carry", tight=tight)["a"]
+        assert bound_ns is not None
+        assert latency_ns <= bound_ns
+
+
 def check_system(system: dict[str, Any], rng: Random, horizon_ns: int) -> None:
     arrivals = [random_systems.random_arrivals(rng, system) for _ in range(3)]
     for mode in MODES:
-        bound = bounds.sound_bounds(system, mode, horizon_ns)
+        stated = bounds.sound_bounds(system, mode, horizon_ns)
+        bound = (
+            bounds.sound_bounds(system, mode, horizon_ns, tight=True)
+            if (mode == "carry")
+            else stated
+        )
+        for name, stated_ns in stated.items():
+            if stated_ns is not None:
+                tight_ns = bound[name]
+                assert tight_ns is not None
+                assert tight_ns <= stated_ns
         for times in arrivals:
             run = simulator.Simulation(system, times, mode).run()
             check_conservation(run)
