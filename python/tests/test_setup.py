@@ -44,7 +44,11 @@ def test_locks_pin_every_direct_dependency_by_hash_and_name_no_address():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
     extras = project["project"]["optional-dependencies"]["test"]
-    for group, names in (("base", wanted), ("test", [*wanted, *extras])):
+    for group, names in (
+        ("base", wanted),
+        ("cluster", [*wanted, "distributed"]),
+        ("test", [*wanted, *extras]),
+    ):
         lock = (ROOT / f"setup/python-{group}.lock").read_text()
         assert "://" not in lock
         for name in names:

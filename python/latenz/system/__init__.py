@@ -16,6 +16,7 @@ from latenz.system.model import (
 )
 from latenz.system.schema import read_system
 from latenz.system.trace import read_arrivals
+from latenz.system.writer import write_system
 
 __all__ = [
     "Arrival",
@@ -32,4 +33,5 @@ __all__ = [
     "System",
     "read_arrivals",
     "read_system",
+    "write_system",
 ]

@@ -1,0 +1,127 @@
+"""Writes systems as the files that `read_system` reads."""
+
+import json
+from pathlib import Path
+
+from latenz.files import replacing
+from latenz.system.model import (
+    Arrival,
+    Distances,
+    Exponential,
+    Periodic,
+    RecordedTrace,
+    Source,
+    System,
+)
+from latenz.system.trace import COLUMNS
+
+_UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1))
+
+
+def write_system(system: System, path: Path, comment: str = "") -> None:
+    """Write a system file; read again, it gives an equal system.
+
+    Recorded traces go into one file beside it, named like it but ending in `.arrivals.csv`.
+
+    Args:
+        system: What to write.
+        path: The TOML file; it appears only when it is whole.
+        comment: Lines to begin the file with.
+
+    Raises:
+        BadInput: A file cannot be written.
+    """
+    trace = path.with_suffix(".arrivals.csv")
+    recorded = {
+        source.name: source.arrival
+        for source in system.sources
+        if isinstance(source.arrival, RecordedTrace)
+    }
+    if recorded:
+        _write_arrivals(recorded, trace)
+    with replacing(path) as partial:
+        partial.write_text(_text(system, trace.name, comment), encoding="utf-8")
+
+
+def _text(system: System, trace: str, comment: str) -> str:
+    platform = system.platform
+    lines = [f"# {line}".rstrip() for line in comment.splitlines()]
+    lines += [
+        "[platform]",
+        f"slot_switch = {_time(platform.slot_switch_ns)}",
+        f"monitor = {_time(platform.monitor_ns)}",
+        f"schedule = {_time(platform.schedule_ns)}",
+        f"context_switch = {_time(platform.context_switch_ns)}",
+        "",
+        "[policy]",
+        f'mode = "{system.mode}"',
+        f'latency_from = "{system.latency_from}"',
+    ]
+    for slot in system.slots:
+        lines += ["", "[[slot]]", f"partition = {_quoted(slot.partition)}"]
+        lines += [f"length = {_time(slot.length_ns)}"]
+    for source in system.sources:
+        lines += ["", "[[source]]", *_source(source, trace)]
+    return "\n".join(lines) + "\n"
+
+
+def _source(source: Source, trace: str) -> list[str]:
+    lines = [
+        f"name = {_quoted(source.name)}",
+        f"partition = {_quoted(source.partition)}",
+        f"top = {_time(source.top_ns)}",
+        f"bottom = {_time(source.bottom_ns)}",
+        f"arrival = {{ {_arrival(source.arrival, trace)} }}",
+    ]
+    if source.monitor is not None:
+        lines.append(f"monitor = {{ distances = {_times(source.monitor.distances_ns)} }}")
+    return lines
+
+
+def _arrival(arrival: Arrival, trace: str) -> str:
+    match arrival:
+        case Periodic(period, jitter, distance):
+            return (
+                f'kind = "periodic", period = {_time(period)}, jitter = {_time(jitter)}, '
+                f"min_distance = {_time(distance)}"
+            )
+        case Distances(distances):
+            return f'kind = "distances", distances = {_times(distances)}'
+        case Exponential(mean, distance, seed):
+            return (
+                f'kind = "exponential", mean = {_time(mean)}, min_distance = {_time(distance)}, '
+                f"seed = {seed}"
+            )
+        case RecordedTrace(length=length):
+            return f'kind = "trace", file = {_quoted(trace)}, length = {length}'
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)  # what JSON escapes, TOML reads alike
+
+
+def _time(nanoseconds: int) -> str:
+    """Return a duration in the largest unit that takes it as a whole number."""
+    unit, size = next((unit, size) for unit, size in _UNITS if nanoseconds % size == 0)
+    return f'"{nanoseconds // size} {unit}"' if nanoseconds else "0"
+
+
+def _times(distances_ns: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(_time, distances_ns))}]"
+
+
+def _write_arrivals(recorded: dict[str, RecordedTrace], path: Path) -> None:
+    """Write arrivals sorted by time; at equal times in the order of the sources."""
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import csv
+
+    sources = [
+        np.full(len(arrival.times_ns), number) for number, arrival in enumerate(recorded.values())
+    ]
+    times = np.concatenate([arrival.times_ns for arrival in recorded.values()])
+    order = np.argsort(times, kind="stable")
+    names = pa.array(list(recorded)).take(pa.array(np.concatenate(sources)[order]))
+    table = pa.table([names, pa.array(times[order])], names=list(COLUMNS))
+    with replacing(path) as partial:
+        csv.write_csv(table, partial, csv.WriteOptions(quoting_style="needed"))
