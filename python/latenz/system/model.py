@@ -27,7 +27,6 @@ LONGEST_VECTOR = 64
 """The most entries that a vector of minimum distances has."""
 _LONGEST_NAME = 100
 _LARGEST_SEED = 2**63 - 1
-_LAST_ABOVE_0 = "the last must be above 0"
 
 Mode = Literal["plain", "paper", "carry"]
 """How interrupts that arrive in a slot of another partition are handled.
@@ -108,18 +107,8 @@ class Distances:
     distances_ns: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not (_is_vector(self.distances_ns) and self.distances_ns[-1] > 0):
-            self._check()
-
-    def _check(self) -> None:
-        _check_vector(self)
-        if self.distances_ns[-1] == 0:
-            raise BadField(
-                self,
-                ("distances_ns",),
-                "every distance is 0, so that any number may arrive at once",
-                _LAST_ABOVE_0,
-            )
+        if not _is_vector(self.distances_ns):
+            _check_vector(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,15 +235,8 @@ class Monitor:
     distances_ns: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not (_is_vector(self.distances_ns) and self.distances_ns[-1] > 0):
-            self._check()
-
-    def _check(self) -> None:
-        _check_vector(self)
-        if self.distances_ns[-1] == 0:
-            raise BadField(
-                self, ("distances_ns",), "every distance is 0, which limits nothing", _LAST_ABOVE_0
-            )
+        if not _is_vector(self.distances_ns):
+            _check_vector(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,7 +444,7 @@ _LATENCIES_FROM: tuple[str, ...] = get_args(LatencyFrom)
 
 
 def _is_vector(distances: tuple[int, ...]) -> bool:
-    """Tell whether these are minimum distances: integers that do not decrease."""
+    """Tell whether these are minimum distances: integers that do not decrease, not all 0."""
     if distances.__class__ is not tuple or not 0 < len(distances) <= LONGEST_VECTOR:
         return False
     previous = 0
@@ -470,7 +452,7 @@ def _is_vector(distances: tuple[int, ...]) -> bool:
         if distance.__class__ is not int or distance < previous:
             return False
         previous = distance
-    return previous <= LONGEST_NS
+    return 0 < previous <= LONGEST_NS
 
 
 @lru_cache(maxsize=4096)
@@ -516,6 +498,9 @@ def _check_vector(owner: Distances | Monitor) -> None:
             remedy = "more arrivals cannot span less time; sort them"
             raise BadField(owner, ("distances_ns", at), what, remedy)
         found.append(whole)
+    if found[-1] == 0:
+        what = "every distance is 0, which limits nothing"
+        raise BadField(owner, ("distances_ns",), what, "the last must be above 0")
     object.__setattr__(owner, "distances_ns", tuple(found))
 
 

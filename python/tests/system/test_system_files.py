@@ -159,7 +159,7 @@ MISTAKES = [
     ('kind = "periodic", ', "", 24, "source[1].arrival", "the key 'kind' is missing; add kind"),
     ('"periodic"', '"sporadic"', 24, "source[1].arrival.kind", "did you mean 'periodic'?"),
     ('["100 us", "5 ms"]', "[]", 25, "source[1].monitor.distances", "has 0 distances; give 1 to"),
-    ('"100 us", "5 ms"', "0", 25, "source[1].monitor.distances[1]", "limits nothing"),
+    ('"100 us", "5 ms"', "0", 25, "source[1].monitor.distances", "limits nothing"),
     ('"100 us", "5 ms"', "5, 4", 25, "source[1].monitor.distances[2]", "4 ns comes after 5 ns"),
     ('"100 us", "5 ms"', "5, []", 25, "source[1].monitor.distances[2]", "[] is not a duration"),
     ('["100 us", "5 ms"]', '"1 ms"', 25, "source[1].monitor.distances", "is no array; write"),

@@ -133,6 +133,7 @@ def test_edges_are_sound():
     Distances((0, 0, 1))
     Distances(tuple(range(64)))
     Monitor((1,) * 64)
+    Monitor((0, 5))
     Exponential(1, LONGEST, LONGEST)
     RecordedTrace([0, LONGEST], 1)
     RecordedTrace([5, 5, 6], 2)

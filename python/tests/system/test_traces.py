@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from latenz.errors import BadInput
 from latenz.system import Periodic, Platform, Slot, Source, System, read_arrivals
+from latenz.system.trace import read_times
 
 NAMES = ("can", "lin", "Motor (left)")
 SYSTEM = System(
@@ -72,6 +73,15 @@ def test_what_csv_may_look_like(tmp_path):
     assert read(tmp_path, HEADER + "\r\n\n") == [[], [], []]
     assert read(tmp_path, "\ufeff" + HEADER + "can,1") == [[1], [], []]
     assert read(tmp_path, '"source","time_ns"\r\n"can","1"\r\n\r\nlin, 2\r\n') == [[1], [2], []]
+
+
+def test_a_choice_of_sources_and_all_of_them(tmp_path):
+    path = tmp_path / "trace.csv"
+    path.write_text(HEADER + "b,1\na,2\nb,3\nc,3\n")
+    chosen = {name: times.tolist() for name, times in read_times(path, ["a", "c", "none"]).items()}
+    assert chosen == {"a": [2], "c": [3], "none": []}
+    every = {name: times.tolist() for name, times in read_times(path).items()}
+    assert every == {"b": [1, 3], "a": [2], "c": [3]}
 
 
 MISTAKES = [
