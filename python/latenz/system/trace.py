@@ -183,7 +183,7 @@ def _share(
 
 def _has_rows(path: Path) -> bool:
     """Check the header of a CSV file, and tell whether anything follows it."""
-    lines = (line.strip(b"\r\n") for _, line in _lines(path))
+    lines = (line.rstrip(b"\r\n") for _, line in _lines(path))
     first = next(lines, b"").removeprefix(b"\xef\xbb\xbf")
     if first not in (b"source,time_ns", b'"source","time_ns"'):
         remedy = f"the first line of a CSV trace is {_HEADER}"

@@ -88,6 +88,8 @@ MISTAKES = [
     # (text, line, what must be said)
     ("", 1, "is no trace of arrivals; the first line of a CSV trace is source,time_ns"),
     ("can,5\n", 1, "is no trace of arrivals"),
+    ("\r" + HEADER + "can,5\n", 1, "is no trace of arrivals"),
+    ("\ufeff\ufeff" + HEADER + "can,5\n", 1, "is no trace of arrivals"),
     ("time_ns,source\n5,can\n", 1, "is no trace of arrivals"),
     (HEADER + "can,5\nlin,4\n", 3, "4 ns comes after 5 ns; sort the rows by time"),
     (HEADER + "can,5\n\n\nlin,4\n", 5, "4 ns comes after 5 ns; sort the rows by time"),
