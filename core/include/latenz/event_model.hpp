@@ -42,13 +42,14 @@ class Periodic {
     if (window.is_unbounded()) {
       return endless;
     }
-    const Count by_period = covering_parts(window + jitter_, period_);
-    return min_distance_ > Duration() ? std::min(by_period, covering_parts(window, min_distance_))
-                                      : by_period;
+    const Duration reach = window + jitter_;
+    const Count by_period = reach.is_unbounded() ? endless : covering_parts(reach, period_);
+    return min_distance_.ns() > 0 ? std::min(by_period, covering_parts(window, min_distance_))
+                                  : by_period;
   }
 
   /// In the long run `rate_events()` events come in every `rate_window()`.
-  [[nodiscard]] constexpr Count rate_events() const { return 1; }
+  [[nodiscard]] static constexpr Count rate_events() { return 1; }
   [[nodiscard]] constexpr Duration rate_window() const { return period_; }
 
  private:
@@ -149,7 +150,7 @@ class Unlimited {
 class EventModel {
  public:
   template <typename Model>
-  EventModel(Model model) : model_(std::move(model)) {}  // NOLINT(google-explicit-constructor)
+  EventModel(Model model) : model_(std::move(model)) {}  // NOLINT(misc-explicit-constructor)
 
   [[nodiscard]] Duration delta(Count q) const {
     return std::visit([q](const auto& model) { return model.delta(q); }, model_);

@@ -29,11 +29,12 @@ class DistanceMonitor {
 
   constexpr DistanceMonitor() = default;
 
-  /// @param distances delta-minus(2), (3), ...: at least one; what exceeds Capacity is left out,
-  ///        which allows more.
+  /// @param distances delta-minus(2), (3), ...: none allows everything; what exceeds Capacity is
+  ///        left out, which allows more.
   constexpr explicit DistanceMonitor(std::span<const Duration> distances)
-      : length_(static_cast<std::uint32_t>(std::min(distances.size(), Capacity))) {
-    std::copy_n(distances.begin(), length_, distances_);
+      : length_(
+            static_cast<std::uint32_t>(std::clamp<std::size_t>(distances.size(), 1, Capacity))) {
+    std::copy_n(distances.begin(), std::min(distances.size(), Capacity), distances_);
     reset();
   }
 
@@ -48,10 +49,11 @@ class DistanceMonitor {
 
   /// Notes an event that was permitted; l steps.
   constexpr void record(Instant at) {
-    for (std::size_t i = 0; i + 1 < length_; ++i) {
+    const std::size_t last = length() - 1;
+    for (std::size_t i = 0; i < last; ++i) {
       earliest_[i] = std::max(earliest_[i + 1], at + distances_[i]);
     }
-    earliest_[length_ - 1] = at + distances_[length_ - 1];
+    earliest_[last] = at + distances_[last];
   }
 
   /// Decides and, if the event is permitted, notes it.
@@ -68,6 +70,14 @@ class DistanceMonitor {
   }
 
  private:
+  /// Tells the compiler what the constructor made sure of: Capacity 1 needs no loop.
+  [[nodiscard]] constexpr std::size_t length() const {
+    if (length_ < 1 || length_ > Capacity) {
+      __builtin_unreachable();
+    }
+    return length_;
+  }
+
   Instant earliest_[Capacity];    ///< of the next event, the one after it, ...
   Duration distances_[Capacity];  ///< delta-minus(2), (3), ...
   std::uint32_t length_ = Capacity;

@@ -12,19 +12,21 @@ namespace detail {
 
 constexpr std::int64_t most = INT64_MAX;
 
+[[nodiscard]] constexpr std::int64_t end(bool negative) { return negative ? INT64_MIN : most; }
+
 [[nodiscard]] constexpr std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? (a < 0 ? INT64_MIN : most) : sum;
+  return __builtin_add_overflow(a, b, &sum) ? end(a < 0) : sum;
 }
 
 [[nodiscard]] constexpr std::int64_t saturating_subtract(std::int64_t a, std::int64_t b) {
   std::int64_t difference = 0;
-  return __builtin_sub_overflow(a, b, &difference) ? (a < 0 ? INT64_MIN : most) : difference;
+  return __builtin_sub_overflow(a, b, &difference) ? end(a < 0) : difference;
 }
 
 [[nodiscard]] constexpr std::int64_t saturating_multiply(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? ((a < 0) != (b < 0) ? INT64_MIN : most) : product;
+  return __builtin_mul_overflow(a, b, &product) ? end((a < 0) != (b < 0)) : product;
 }
 
 }  // namespace detail
