@@ -110,11 +110,16 @@ class BoundAnalysis {
 
   [[nodiscard]] std::span<const Source> sources() const { return system_.sources(); }
 
-  /// The most interposed jobs of a source that a window of a queue has to do with. Nothing of the
-  /// queue itself was pending when the window began, so its own jobs come from IRQs in the window.
-  [[nodiscard]] Count grants(std::size_t index, std::uint32_t partition, Duration window) const {
+  /// The most interposed jobs of a source in a window of a queue. In the slots form they all come
+  /// from IRQs that arrive in the window: one that arrived before and has no job yet waits in its
+  /// own partition's slot, which counts as blocked, so the window begins before it. The server form
+  /// does not count that time; there jobs of other partitions may come from as long before as their
+  /// release can be deferred. Nothing of the queue itself is pending when either window begins.
+  [[nodiscard]] Count grants(std::size_t index, std::uint32_t partition, Duration window,
+                             Form form) const {
     const Source& source = sources()[index];
-    const Duration reach = source.partition == partition ? window : window + jitter_[index];
+    const bool deferred = form == Form::server && source.partition != partition;
+    const Duration reach = deferred ? window + jitter_[index] : window;
     return std::min(source.arrival.eta(reach), source.monitor->eta(reach));
   }
 
@@ -153,7 +158,7 @@ class BoundAnalysis {
       const Source& source = sources()[i];
       work += system_.top_cost(source, mode_) * source.arrival.eta(window);
       if (const Duration cost = interposed_cost(source, partition, form); cost > Duration()) {
-        work += cost * grants(i, partition, window);
+        work += cost * grants(i, partition, window, form);
       }
     }
     return work;
@@ -275,7 +280,7 @@ class BoundAnalysis {
       }
       total += share(each, source.arrival.rate_events(), source.arrival.rate_window());
       if (const Duration cost = interposed_cost(source, partition, form); cost > Duration()) {
-        if (jitter_[i].is_unbounded()) {
+        if (form == Form::server && jitter_[i].is_unbounded()) {
           return give_up(bound, Verdict::past_horizon, Reason::unlimited_deferral, i);
         }
         total +=
@@ -329,7 +334,7 @@ class BoundAnalysis {
         share.bottom = bottom_cost(source, form) * share.bottom_handlers;
       }
       if (const Duration cost = interposed_cost(source, partition, form); cost > Duration()) {
-        share.interposed = grants(i, partition, finish);
+        share.interposed = grants(i, partition, finish, form);
         share.interposing = cost * share.interposed;
       }
       work += share.top + share.bottom + share.interposing;

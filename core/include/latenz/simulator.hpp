@@ -35,7 +35,13 @@ struct IrqRecord {
 };
 
 /// What the processor does for a while.
-enum class Activity : std::uint8_t { slot_switch, top_handler, bottom_handler, interposing };
+enum class Activity : std::uint8_t {
+  slot_switch,
+  top_handler,
+  bottom_handler,      ///< in a slot of its own partition
+  interposing,         ///< the scheduler and the context switches around an interposed job
+  interposed_handler,  ///< a bottom handler that an interposed job executes
+};
 
 /// Watches a simulation and costs nothing. An observer has these members; `segments` says whether
 /// it wants to see what the processor does, `full()` pauses the simulation.
@@ -304,7 +310,7 @@ class Simulator {
       if (phase_ != Phase::none || start_job()) {
         continue_job(until);
       } else if (owner_ != nobody && !partitions_[owner_].queue.empty()) {
-        serve(owner_, until - now_);
+        serve(owner_, until - now_, Activity::bottom_handler);
       } else {
         return;
       }
@@ -338,7 +344,8 @@ class Simulator {
     }
     const Instant start = now_;
     if (phase_ == Phase::executing) {
-      left_ -= serve(job_.partition, std::min(left_, until - now_));
+      const Duration most = std::min(left_, until - now_);
+      left_ -= serve(job_.partition, most, Activity::interposed_handler);
     } else {
       const Duration step = std::min(left_, until - now_);
       now_ += step;
@@ -365,14 +372,14 @@ class Simulator {
   }
 
   /// R4: executes the first bottom handler of a queue for at most this long; returns how long.
-  Duration serve(std::uint32_t index, Duration most) {
+  Duration serve(std::uint32_t index, Duration most, Activity activity) {
     PartitionState& partition = partitions_[index];
     Pending& irq = partition.queue.front();
     const Instant start = now_;
     const Duration step = std::min(irq.left, most);
     now_ += step;
     irq.left -= step;
-    report(Activity::bottom_handler, index, irq.source, start);
+    report(activity, index, irq.source, start);
     if (irq.left == Duration()) {
       complete(partition);
     }

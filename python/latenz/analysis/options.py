@@ -68,6 +68,23 @@ def arrivals_of(
     return None, irqs or _DEFAULT_IRQS
 
 
+def window_of(text: str | None, system: System) -> tuple[int, int]:
+    """Return the start and end in nanoseconds that --window asks for; else the first two cycles.
+
+    Raises:
+        BadInput: It is no part of time.
+    """
+    if text is None:
+        return 0, 2 * system.cycle_ns
+    start, dots, end = text.partition("..")
+    if not dots:
+        raise BadInput(f"{text!r} is no window", "--window", "write for example 10ms..30ms")
+    start_ns, end_ns = parse_duration(start, "--window"), parse_duration(end, "--window")
+    if not 0 <= start_ns < end_ns:
+        raise BadInput(f"{text!r} is no window", "--window", "end it after its start")
+    return start_ns, end_ns
+
+
 def _choice(text: str | None, known: tuple[ChoiceT, ...], option: str, noun: str) -> ChoiceT | None:
     if text is None:
         return None

@@ -30,9 +30,18 @@ Times = npt.NDArray[np.int64]
 HANDLINGS = ("direct", "interposed", "delayed")
 """How an interrupt was handled, by the number in `Irqs.handling`. Decided when it arrives:
 `direct` in its own partition's slot, `interposed` in a foreign one with the monitor's grant."""
-ACTIVITIES = ("slot_switch", "top_handler", "bottom_handler", "interposing")
+ACTIVITIES = (
+    "slot switch",
+    "top handler",
+    "bottom handler",
+    "interposing",
+    "interposed bottom handler",
+)
 """What the processor does, by the number in `Segments.activity`; `interposing` is the scheduler
 and context switches before and after an interposed bottom handler."""
+
+Watch = Literal["figures", "irqs", "segments"]
+"""What of a simulation is kept."""
 
 _STEPS = 1 << 20
 _EVERYTHING = 2**62
@@ -151,7 +160,7 @@ class Simulator:
         seed: int = 0,
         latency_from: LatencyFrom | None = None,
         monitored_from_ns: Mapping[str, int] | None = None,
-        watch: Literal["figures", "irqs", "segments"] = "figures",
+        watch: Watch = "figures",
     ) -> None:
         self.system = system
         self.mode: Mode = mode or system.mode
@@ -184,6 +193,11 @@ class Simulator:
     def take_segments(self) -> Segments:
         """Return what the processor did since this was last called."""
         return Segments(*self._simulation.take_segments())
+
+    @property
+    def now_ns(self) -> int:
+        """How far time has come."""
+        return self._simulation.now_ns
 
     @property
     def served(self) -> int:

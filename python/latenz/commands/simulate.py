@@ -8,7 +8,8 @@ import typer
 from latenz.errors import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
-    from latenz.analysis import Simulation
+    from latenz.analysis import Simulation, Simulator
+    from latenz.analysis.simulate import Watch
 
 
 def command(
@@ -31,6 +32,17 @@ def command(
     records: Annotated[
         Path | None, typer.Option(help="Write every interrupt to this Parquet file.")
     ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the schedule into this SVG file.")
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Write the schedule for Perfetto or Chrome's trace viewer."),
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(help="What to draw or trace, such as 10ms..30ms. [default: two cycles]"),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Simulate interrupts and tell their latencies.
@@ -40,21 +52,28 @@ def command(
     Example: latenz simulate experiments/systems/beckert2014.toml --mode carry --irqs 15000 --seed 1
     """
     from latenz.analysis import Simulator
-    from latenz.analysis.options import arrivals_of, latency_from_of, mode_of
+    from latenz.analysis.options import arrivals_of, latency_from_of, mode_of, window_of
     from latenz.analysis.records import run_and_record
     from latenz.system import read_system
 
     described = read_system(system)
     times, most = arrivals_of(described, arrivals, irqs)
-    simulator = Simulator(
-        described,
-        mode_of(mode),
-        arrivals=times,
-        irqs=most,
-        seed=seed,
-        latency_from=latency_from_of(latency_from),
-        watch="irqs" if records else "figures",
-    )
+    part = window_of(window, described)
+
+    def fresh(watch: "Watch") -> Simulator:
+        return Simulator(
+            described,
+            mode_of(mode),
+            arrivals=times,
+            irqs=most,
+            seed=seed,
+            latency_from=latency_from_of(latency_from),
+            watch=watch,
+        )
+
+    if picture or trace:
+        _draw(fresh("segments"), part, picture, trace)
+    simulator = fresh("irqs" if records else "figures")
     run_and_record(simulator, records, most, wanted=not json)
     outcome = simulator.outcome()
     if json:
@@ -64,6 +83,21 @@ def command(
 
         print_simulation(outcome)
     return 0 if outcome.complete else EXIT_INTERRUPTED
+
+
+def _draw(
+    simulator: "Simulator", part: tuple[int, int], picture: Path | None, trace: Path | None
+) -> None:
+    from latenz.analysis.timeline import schedule_picture, timeline, write_trace
+    from latenz.files import replacing
+
+    shown = timeline(simulator, *part)
+    if picture:
+        drawn = schedule_picture(shown)
+        with replacing(picture) as partial:
+            partial.write_text(drawn, encoding="utf-8")
+    if trace:
+        write_trace(shown, trace)
 
 
 def _print_json(outcome: "Simulation") -> None:

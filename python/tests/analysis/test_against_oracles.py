@@ -84,14 +84,14 @@ HORIZON_NS = {tiny_system: 20_000, microsecond_system: 1_000_000_000}
 @pytest.mark.parametrize("kind", [tiny_system, microsecond_system], ids=["tiny", "microseconds"])
 @pytest.mark.parametrize("batch", range(4))
 def test_bounds_and_equations_are_the_oracle_s(kind: Any, batch: int) -> None:
-    """Equal in plain and paper; in carry never above, as deferral is bounded in two ways."""
+    """Equal in plain and paper; in carry never above, as deferral is bounded in two more ways."""
     rng = Random(f"bounds {kind.__name__} {batch}")
     horizon_ns = HORIZON_NS[kind]
     for _ in range(60):
         described = kind(rng)
         system = system_of(described)
         for mode in MODES:
-            expected = oracle_bounds.sound_bounds(described, mode, horizon_ns)
+            expected = oracle_bounds.sound_bounds(described, mode, horizon_ns, tight=True)
             found = {
                 each.name: each.wcrt_ns
                 for each in bound(system, mode, horizon_ns=horizon_ns).sources

@@ -1,0 +1,220 @@
+"""`latenz bound` and `latenz simulate` as their users run them."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+EXAMPLE = "experiments/systems/can-gateway.toml"
+SYSTEM = """
+[platform]
+slot_switch = "10 us"
+[policy]
+mode = "{mode}"
+[[slot]]
+partition = "A"
+length = "1 ms"
+[[slot]]
+partition = "B"
+length = "1 ms"
+[[source]]
+name = "a"
+partition = "A"
+top = "5 us"
+bottom = "{bottom}"
+arrival = {{ {arrival} }}
+"""
+
+
+def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["./latenz", *arguments], capture_output=True, text=True, check=False, **options
+    )
+
+
+def document(*arguments: str, code: int = 0) -> dict[str, Any]:
+    done = run(*arguments, "--json")
+    assert done.returncode == code, done.stderr
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def described(
+    tmp_path: Path,
+    mode: str = "plain",
+    bottom: str = "40 us",
+    arrival: str = 'kind = "periodic", period = "5 ms"',
+) -> str:
+    path = tmp_path / "system.toml"
+    path.write_text(SYSTEM.format(mode=mode, bottom=bottom, arrival=arrival))
+    return str(path)
+
+
+def test_bound_tells_what_the_contract_promises(tmp_path: Path) -> None:
+    told = document("bound", described(tmp_path))
+    assert told["mode"] == "plain"
+    (source,) = told["sources"]
+    assert source["name"] == "a"
+    assert source["verdict"] == "bounded"
+    assert source["wcrt_ns"] == 5_000 + 40_000 + 1_000_000 + 10_000
+    assert source["as_printed_ns"] == {"eq11": 1_045_000, "eq16": 45_000}
+    assert source["reason"] is None
+    assert [each["name"] for each in told["partitions"]] == ["A", "B"]
+    assert all(isinstance(p["interference_ns_per_cycle"], int) for p in told["partitions"])
+
+
+def test_the_parts_of_a_bound_add_up() -> None:
+    for mode in ("plain", "paper", "carry"):
+        for source in document("bound", EXAMPLE, "--mode", mode)["sources"]:
+            parts = sum(
+                share[key]
+                for share in source["shares"]
+                for key in ("top_ns", "bottom_ns", "interposing_ns")
+            )
+            whole = parts + source["blocked_ns"] + source["switches_ns"]
+            assert whole == source["wcrt_ns"] + source["offset_ns"]
+
+
+def test_overload_and_unlimited_arrivals_are_told_apart(tmp_path: Path) -> None:
+    (overload,) = document("bound", described(tmp_path, bottom="3 ms"))["sources"]
+    assert (overload["verdict"], overload["wcrt_ns"]) == ("unbounded", None)
+    assert "overload" in overload["reason"]
+    arrival = 'kind = "exponential", mean = "5 ms", seed = 1'
+    (endless,) = document("bound", described(tmp_path, arrival=arrival))["sources"]
+    assert endless["verdict"] == "unbounded"
+    assert "a may arrive at any rate" in endless["reason"]
+
+
+def test_a_long_busy_window_is_past_the_horizon(tmp_path: Path) -> None:
+    arrival = 'kind = "periodic", period = "5 ms", jitter = "400 s"'
+    (source,) = document("bound", described(tmp_path, arrival=arrival))["sources"]
+    assert (source["verdict"], source["wcrt_ns"]) == ("past horizon", None)
+    assert "horizon" in source["reason"]
+
+
+@pytest.mark.parametrize(("limit", "code"), [("a=2ms", 0), ("a=1ms", 3)])
+def test_deadlines_of_bounds_are_met_or_not_shown(limit: str, code: int, tmp_path: Path) -> None:
+    document("bound", described(tmp_path), "--deadline", limit, code=code)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--mode", "papre"), "did you mean 'paper'?"),
+        (("--deadline", "x=1ms"), "'x' is no source"),
+        (("--deadline", "a"), "write for example can=300us"),
+        (("--deadline", "a=0"), "above zero"),
+        (("--deadline", "a=1ms", "--deadline", "a=2ms"), "two limits"),
+    ],
+)
+def test_wrong_options_are_told_in_one_line(
+    arguments: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
+    done = run("bound", described(tmp_path), *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_simulate_tells_what_the_contract_promises() -> None:
+    told = document("simulate", EXAMPLE, "--irqs", "3000", "--seed", "7")
+    assert told["mode"] == "carry"
+    assert sum(source["n"] for source in told["sources"]) == 3000
+    for source in told["sources"]:
+        handled = source["direct"] + source["interposed"] + source["delayed"]
+        assert handled == source["n"]
+        assert source["min_ns"] <= source["mean_ns"] <= source["max_ns"]
+    assert told == document("simulate", EXAMPLE, "--irqs", "3000", "--seed", "7")
+    assert told != document("simulate", EXAMPLE, "--irqs", "3000", "--seed", "8")
+
+
+def test_listed_arrivals_are_simulated_to_the_nanosecond(tmp_path: Path) -> None:
+    """By hand: at 1 ms the foreign slot begins, A's at 2 ms, after its switch of 10 us."""
+    listed = tmp_path / "arrivals.csv"
+    listed.write_text("source,time_ns\na,1000000\na,6000001\n")
+    system = described(tmp_path)
+    (source,) = document("simulate", system, "--arrivals", str(listed))["sources"]
+    assert source == {
+        "name": "a", "n": 2, "min_ns": 54_999, "mean_ns": (54_999 + 1_050_000) / 2,
+        "max_ns": 1_050_000, "direct": 1, "interposed": 0, "delayed": 1,
+    }  # fmt: skip
+    from_top = document("simulate", system, "--arrivals", str(listed), "--latency-from", "top")
+    assert from_top["sources"][0]["max_ns"] == 1_040_000
+
+
+def test_records_hold_every_irq(tmp_path: Path) -> None:
+    records = tmp_path / "irqs.parquet"
+    told = document("simulate", EXAMPLE, "--irqs", "200000", "--records", str(records))
+    table = pq.read_table(records)
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    assert len(table) == 200_000
+    assert (columns["latency_ns"] == columns["end_ns"] - columns["arrival_ns"]).all()
+    assert (columns["top_start_ns"] >= columns["arrival_ns"]).all()
+    for source in told["sources"]:
+        mine = columns["source"] == source["name"]
+        latencies_ns = columns["latency_ns"][mine]
+        assert len(latencies_ns) == source["n"]
+        assert int(latencies_ns.max()) == source["max_ns"]
+        assert np.isclose(latencies_ns.mean(), source["mean_ns"])
+        for handling in ("direct", "interposed", "delayed"):
+            assert (columns["handling"][mine] == handling).sum() == source[handling]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--irqs", "0"), "is no number of interrupts"),
+        (("--irqs", "5", "--arrivals", "x.csv"), "exclude each other"),
+        (("--arrivals", "nowhere.csv"), "there is no such file"),
+        (("--latency-from", "bottom"), "is no place where latencies begin"),
+        (("--records", "/nowhere/x.parquet"), "cannot be written"),
+    ],
+)
+def test_wrong_simulations_are_told_in_one_line(arguments: tuple[str, ...], words: str) -> None:
+    done = run("simulate", EXAMPLE, *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_interrupting_keeps_what_was_simulated(tmp_path: Path) -> None:
+    records = tmp_path / "irqs.parquet"
+    program = subprocess.Popen(
+        ["./latenz", "simulate", EXAMPLE, "--irqs", "1000000000000", "--records", str(records),
+         "--json"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    for _ in range(200):
+        time.sleep(0.1)
+        if any(path.stat().st_size > 100_000 for path in tmp_path.iterdir()):
+            break
+    program.send_signal(signal.SIGINT)
+    told = json.loads(program.communicate(timeout=60)[0])
+    assert program.returncode == 130
+    assert told["complete"] is False
+    assert sum(source["n"] for source in told["sources"]) == pq.read_metadata(records).num_rows > 0
+
+
+def test_a_terminal_sees_how_far_it_is() -> None:
+    leader, follower = pty.openpty()
+    program = subprocess.Popen(
+        ["./latenz", "simulate", EXAMPLE, "--irqs", "20000000"],
+        stdout=subprocess.DEVNULL, stderr=follower, env={**os.environ, "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(follower)
+    seen = b""
+    try:
+        while chunk := os.read(leader, 4096):
+            seen += chunk
+    except OSError:
+        pass
+    assert program.wait() == 0
+    assert b"simulating" in seen
