@@ -220,7 +220,7 @@ def _memory() -> dict[str, Any]:
 
 def _software() -> dict[str, Any]:
     return {
-        "latenz": _own_version(),
+        "latenz": own_version(),
         "cyclictest": program_version("cyclictest", "--help"),
         "stress-ng": program_version("stress-ng", "--version"),
         "rtla": program_version("rtla", "--version"),
@@ -228,7 +228,7 @@ def _software() -> dict[str, Any]:
     }
 
 
-def _own_version() -> dict[str, str | bool | None]:
+def own_version() -> dict[str, str | bool | None]:
     """Return the version, the git revision and whether the checkout differs from it."""
     from importlib.metadata import version
 

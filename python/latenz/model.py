@@ -4,8 +4,9 @@ A *sample set* holds the latencies of one source under one condition. It comes i
 forms (`SampleSet.form`), according to what its source kept:
 
 `samples`
-    every latency: columns `latency_ns` (int64), optionally `t_ns` (int64, when) and `missed`
-    (int64, activations skipped right after this sample because it was late);
+    every latency: columns `latency_ns` (int64), optionally `t_ns` (int64, when), `missed`
+    (int64, activations skipped right after this sample because it was late) and `handling`
+    (int64, number in `HANDLINGS`);
 `histogram`
     cells: columns `latency_ns` (int64, the lowest value of the cell), `width_ns` (int64) and
     `count` (int64);
@@ -16,7 +17,7 @@ forms (`SampleSet.form`), according to what its source kept:
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Form = Literal["samples", "histogram", "summary"]
+Handling = Literal["direct", "interposed", "delayed"]
+HANDLINGS: tuple[Handling, ...] = get_args(Handling)
+"""How an interrupt of a partition was handled, decided when it arrives: `direct` in its own
+partition's slot, `interposed` in a foreign one with the monitor's grant, `delayed` to the own one
+without."""
 
 
 class TimeBase(StrEnum):
@@ -104,6 +110,12 @@ class Metadata(_Record):
     orphan_ends: int | None = None
     open_at_end: int | None = None
     reported: Reported | None = None
+    handled: dict[Handling, float] | None = None
+    """Share of the interrupts by how they were handled; None: the source cannot tell."""
+    phase: Literal["learning", "monitored"] | None = None
+    """Where monitors learn first and then watch: in which of the two phases the samples arrived."""
+    sums_up: tuple[str, ...] = ()
+    """Names of the sets of the same run that hold the samples of these figures."""
     deadlines: tuple[Deadline, ...] = ()
     worst: tuple[WorstSample, ...] = ()
     source: str | None = None
@@ -147,8 +159,8 @@ class SampleSet:
     def from_columns(cls, metadata: Metadata, **columns: object) -> "SampleSet":
         """Make a set from whole columns (sequences or arrays of int64), kept in memory.
 
-        Give `latency_ns` (and `t_ns`, `missed`) for samples, `latency_ns`, `width_ns` and `count`
-        for a histogram, nothing for a summary.
+        Give `latency_ns` (and `t_ns`, `missed`, `handling`) for samples, `latency_ns`, `width_ns`
+        and `count` for a histogram, nothing for a summary.
         """
         import pyarrow as pa
 

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from latenz.durations import format_duration
+from latenz.model import HANDLINGS, Handling
 from latenz.statistics import Summary
 
 _PIPE_WIDTH = 160  # where no terminal says how wide it is, nothing need be cut
@@ -53,7 +54,8 @@ def _statistics(title: str, summaries: Sequence[Summary]) -> Table:
         for heading, field in (("missed", "missed_periods"), ("beyond range", "beyond_range"))
         if any(getattr(summary, field) for summary in summaries)
     ]
-    for heading, _ in extras:
+    handled = HANDLINGS if any(summary.handled for summary in summaries) else ()
+    for heading in (*(heading for heading, _ in extras), *handled):
         table.add_column(heading, justify="right", no_wrap=True)
     for summary in summaries:
         times = [
@@ -74,13 +76,14 @@ def _statistics(title: str, summaries: Sequence[Summary]) -> Table:
                 for time in times
             ),
             *(_count(count) for count in counts),
+            *(_share(summary, handling) for handling in handled),
         )
     return table
 
 
 def _unit(summaries: Sequence[Summary]) -> tuple[str, int]:
     """Return microseconds as the field writes them, or nanoseconds where all is below one."""
-    largest = max((summary.max_ns or 0 for summary in summaries), default=0)
+    largest = max((summary.max_ns or summary.mean_ns or 0 for summary in summaries), default=0)
     return ("µs", 1_000) if largest >= 1_000 else ("ns", 1)
 
 
@@ -104,6 +107,11 @@ def _verdicts(summaries: Sequence[Summary]) -> Table:
                 f"{verdict.exceedance_upper:.1e}",
             )
     return table
+
+
+def _share(summary: Summary, handling: Handling) -> str:
+    share = (summary.handled or {}).get(handling)
+    return "-" if share is None else f"{share:.1%}"
 
 
 def _count(count: int | None) -> str:

@@ -22,7 +22,7 @@ def run_and_record(simulator: Simulator, path: Path | None, irqs: int | None, wa
     Raises:
         BadInput: The file cannot be written.
     """
-    writing = _written(simulator, path) if path else nullcontext(lambda _: None)
+    writing = irq_file(simulator, path) if path else nullcontext(lambda _: None)
     with counting("simulating", irqs, wanted=wanted) as progress, writing as write:
         try:
             for batch in simulated_irqs(simulator):
@@ -33,7 +33,8 @@ def run_and_record(simulator: Simulator, path: Path | None, irqs: int | None, wa
 
 
 @contextmanager
-def _written(simulator: Simulator, path: Path) -> Iterator[Callable[[Irqs], None]]:
+def irq_file(simulator: Simulator, path: Path) -> Iterator[Callable[[Irqs], None]]:
+    """Give a function that writes interrupts to a Parquet file; its columns see above."""
     import pyarrow as pa
     from pyarrow import parquet
 

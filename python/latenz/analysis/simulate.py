@@ -14,6 +14,7 @@ import numpy.typing as npt
 from latenz import _core
 from latenz.analysis.native import MODES, core_system
 from latenz.errors import BadInput
+from latenz.model import HANDLINGS as HANDLINGS
 from latenz.system import (
     Distances,
     Exponential,
@@ -27,9 +28,6 @@ from latenz.system import (
 
 Times = npt.NDArray[np.int64]
 
-HANDLINGS = ("direct", "interposed", "delayed")
-"""How an interrupt was handled, by the number in `Irqs.handling`. Decided when it arrives:
-`direct` in its own partition's slot, `interposed` in a foreign one with the monitor's grant."""
 ACTIVITIES = (
     "slot switch",
     "top handler",

@@ -2,8 +2,9 @@
 
 from latenz.benches.base import Bench
 from latenz.benches.host import Host
+from latenz.benches.simulation import Simulation
 
-BENCHES: dict[str, type[Bench]] = {bench.name: bench for bench in (Host,)}
+BENCHES: dict[str, type[Bench]] = {bench.name: bench for bench in (Host, Simulation)}
 """Every bench by its name."""
 
 __all__ = ["BENCHES", "Bench"]

@@ -36,12 +36,14 @@ class Assignment:
         label: Folder and name prefix of its sample sets, unlike all others of the run.
         deadlines: What the sample sets will be judged by.
         writer: The run that takes the samples.
+        repetition: Which of the condition's repetitions this is, from 1.
     """
 
     condition: "Condition"
     label: str
     deadlines: tuple[Deadline, ...]
     writer: "RunWriter"
+    repetition: int = 1
 
 
 class Bench(ABC):
@@ -49,7 +51,11 @@ class Bench(ABC):
 
     name: ClassVar[str]
     stacks: ClassVar[tuple[str, ...]]
-    """System software that can be measured there."""
+    """System software that can be measured there; the first is taken unless another is named."""
+    engines: ClassVar[tuple[str, ...]]
+    """Engines that measure there."""
+    loads: ClassVar[tuple[str, ...]]
+    """Kinds of load that can run there."""
 
     @abstractmethod
     def obstacle(self, condition: "Condition") -> Obstacle | None:

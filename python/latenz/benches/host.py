@@ -25,6 +25,8 @@ class Host(Bench):
 
     name = "host"
     stacks = ("linux",)
+    engines = tuple(ENGINES)
+    loads = tuple(STRESSORS)
 
     def obstacle(self, condition: "Condition") -> Obstacle | None:
         """Return why a condition cannot be measured here and now, or None if it can."""

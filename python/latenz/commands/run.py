@@ -71,7 +71,11 @@ def _shortened(conditions: "Sequence[Condition]", duration: str | None) -> "list
     duration_ns = parse_duration(duration, "--duration")
     if duration_ns <= 0:
         raise BadInput(f"{duration!r} is not positive", "--duration", 'write for example "10 s"')
-    return [replace(each, duration_ns=duration_ns) for each in conditions]
+    if not any(each.duration_ns for each in conditions):
+        raise BadInput(
+            "simulations last until their last interrupt has ended", "--duration", "leave it out"
+        )
+    return [replace(each, duration_ns=each.duration_ns and duration_ns) for each in conditions]
 
 
 def _default_folder(experiment: str) -> Path:

@@ -7,12 +7,18 @@ from pydantic import Field
 from latenz.engines.base import Engine, EngineSettings, Obstacle, Task
 from latenz.engines.cyclictest import Cyclictest, CyclictestSettings
 from latenz.engines.oslat import Oslat, OslatSettings
+from latenz.engines.simulation import SimulationSettings
 from latenz.engines.timerlat import Timerlat, TimerlatSettings
 from latenz.engines.wakeup import Wakeup, WakeupSettings
 from latenz.engines.xenomai import XenomaiLatency, XenomaiLatencySettings
 
 AnyEngineSettings = Annotated[
-    WakeupSettings | CyclictestSettings | OslatSettings | TimerlatSettings | XenomaiLatencySettings,
+    WakeupSettings
+    | CyclictestSettings
+    | OslatSettings
+    | TimerlatSettings
+    | XenomaiLatencySettings
+    | SimulationSettings,
     Field(discriminator="engine"),
 ]
 """Settings of any engine, told apart by `engine`."""
@@ -20,6 +26,14 @@ AnyEngineSettings = Annotated[
 ENGINES: dict[str, type[Engine[Any]]] = {
     engine.name: engine for engine in (Wakeup, Cyclictest, Oslat, Timerlat, XenomaiLatency)
 }
-"""Every engine by its name."""
+"""Every engine that is a program, by its name."""
 
-__all__ = ["ENGINES", "AnyEngineSettings", "Engine", "EngineSettings", "Obstacle", "Task"]
+__all__ = [
+    "ENGINES",
+    "AnyEngineSettings",
+    "Engine",
+    "EngineSettings",
+    "Obstacle",
+    "SimulationSettings",
+    "Task",
+]

@@ -1,8 +1,9 @@
 """A condition: one thing to measure."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from latenz.engines import EngineSettings
+from latenz.engines import EngineSettings, SimulationSettings
 from latenz.stress.base import StressorSettings
 
 
@@ -18,7 +19,8 @@ class Condition:
         load: Settings of the load.
         probe: Name of the probe.
         engine: Settings of the engine.
-        duration_ns: How long it is measured each time.
+        duration_ns: How long it is measured each time; 0 for what ends by itself.
+        folder: What relative paths in the settings start from.
     """
 
     name: str
@@ -27,5 +29,6 @@ class Condition:
     stressor: str
     load: StressorSettings
     probe: str
-    engine: EngineSettings
+    engine: EngineSettings | SimulationSettings
     duration_ns: int
+    folder: Path

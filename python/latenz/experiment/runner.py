@@ -133,7 +133,7 @@ def _measure_all(
         label = f"{condition.name}-r{repetition}" if repeated else condition.name
         bench = benches[condition.bench]
         observer.measuring(label, bench.planned_ns(condition))
-        assignment = Assignment(condition, label, experiment.deadlines, writer)
+        assignment = Assignment(condition, label, experiment.deadlines, writer, repetition)
         account = bench.measure(assignment, watch)
         _record(writer, observer, condition, repetition, account)
 

@@ -1,7 +1,8 @@
 """Experiment files: what may stand in them, and the conditions they ask for."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -10,13 +11,13 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from latenz.benches import BENCHES
-from latenz.engines import ENGINES, AnyEngineSettings, Engine
+from latenz.engines import ENGINES, AnyEngineSettings, Engine, SimulationSettings
 from latenz.errors import BadInput, closest
 from latenz.experiment.condition import Condition
 from latenz.model import Deadline
 from latenz.settings import Duration, Settings
 from latenz.stress import STRESSORS, AnyStressorSettings, Stressor
-from latenz.toml_file import read_toml
+from latenz.toml_file import TomlFile, read_toml
 
 AXES = ("bench", "stack", "stressor", "probe")
 _MOST_CONDITIONS = 10_000
@@ -50,7 +51,8 @@ class MatrixSettings(Settings):
     """Every combination of these is a condition."""
 
     bench: Names = ("host",)
-    stack: Names = ("linux",)
+    stack: Names | None = None
+    """None: the first of each bench."""
     stressor: Names = ("none",)
     """Names of `[stressor.NAME]` tables, or kinds of load with their defaults."""
     probe: Names
@@ -64,7 +66,8 @@ class ConditionSettings(Settings):
 
     name: Name
     bench: str = "host"
-    stack: str = "linux"
+    stack: str | None = None
+    """None: the first of the bench."""
     stressor: str = "none"
     probe: str
     duration: Duration | None = None
@@ -75,8 +78,9 @@ class ExperimentFile(Settings):
 
     name: Name
     description: str = ""
-    duration: Duration
-    """How long each condition is measured, each time."""
+    duration: Duration | None = None
+    """How long each condition is measured, each time. Simulations need none: they last until their
+    last interrupt has ended."""
     repetitions: int = Field(default=1, ge=1, le=10_000)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
     """Seed of the random order; None: drawn anew each time. It is recorded either way."""
@@ -132,10 +136,11 @@ class Experiment:
         text = read_toml(path, ExperimentFile, "an experiment file")
         file = text.content
         _check_published(file.published, text.where(("published",)))
+        _check_simulations(text)
         conditions: list[Condition] = []
 
         def add(wanted: ConditionSettings, *place: str | int) -> None:
-            condition = _resolve(file, wanted, bench, lambda key: text.where((*place, key)))
+            condition = _resolve(text, wanted, bench, lambda key: text.where((*place, key)))
             if any(other.name == condition.name for other in conditions):
                 raise BadInput(
                     f"a second condition is named {condition.name!r}",
@@ -163,13 +168,14 @@ def _matrix(file: ExperimentFile, where: str) -> list[ConditionSettings]:
     matrix = file.matrix
     if matrix is None:
         return []
-    axes = [getattr(matrix, axis) for axis in AXES]
+    axes = [getattr(matrix, axis) or (None,) for axis in AXES]
     if prod(map(len, axes)) > _MOST_CONDITIONS:
         raise BadInput(
             f"the matrix has more than {_MOST_CONDITIONS} conditions", where, "leave some out"
         )
     combinations = [dict(zip(AXES, values, strict=True)) for values in product(*axes)]
-    varied = [axis for axis in AXES if len(getattr(matrix, axis)) > 1] or ["stressor"]
+    varied = [axis for axis, words in zip(AXES, axes, strict=True) if len(words) > 1]
+    varied = varied or ["stressor"]
     template = matrix.name or "-".join(f"{{{axis}}}" for axis in varied)
     if unknown := set(re.findall(r"\{(.*?)\}", template)) - set(AXES):
         raise BadInput(
@@ -180,7 +186,11 @@ def _matrix(file: ExperimentFile, where: str) -> list[ConditionSettings]:
     found = []
     for combination in combinations:
         # No load is called idle in a name, as the publications call it.
-        words = {**combination, "stressor": combination["stressor"].replace("none", "idle")}
+        words = {
+            **combination,
+            "stressor": combination["stressor"].replace("none", "idle"),
+            "stack": combination["stack"] or _first_stack(combination["bench"]),
+        }
         name = template
         for axis, word in words.items():
             name = name.replace(f"{{{axis}}}", word)
@@ -193,27 +203,79 @@ def _matrix(file: ExperimentFile, where: str) -> list[ConditionSettings]:
 
 
 def _resolve(
-    file: ExperimentFile,
+    text: TomlFile[ExperimentFile],
     wanted: ConditionSettings,
     bench: str | None,
     where: Callable[[str], str],
 ) -> Condition:
     """Look up every name that a condition uses."""
+    file = text.content
     runs_on = bench or wanted.bench
     _check("bench", runs_on, BENCHES, where("bench"))
-    _check(f"stack of bench {runs_on}", wanted.stack, BENCHES[runs_on].stacks, where("stack"))
+    stack = wanted.stack or _first_stack(runs_on)
+    _check(f"stack of bench {runs_on}", stack, BENCHES[runs_on].stacks, where("stack"))
     _check("stressor", wanted.stressor, {**STRESSORS, **file.stressor}, where("stressor"))
     _check("probe", wanted.probe, {**ENGINES, **file.probe}, where("probe"))
+    load = file.stressor.get(wanted.stressor) or _defaults(STRESSORS, "kind", wanted.stressor)
+    engine = file.probe.get(wanted.probe) or _defaults(ENGINES, "engine", wanted.probe)
+    _check_runs_on(runs_on, "load", load.kind, BENCHES[runs_on].loads, where("stressor"))
+    _check_runs_on(runs_on, "engine", engine.engine, BENCHES[runs_on].engines, where("probe"))
     return Condition(
         name=wanted.name,
         bench=runs_on,
-        stack=wanted.stack,
+        stack=stack,
         stressor=wanted.stressor,
-        load=file.stressor.get(wanted.stressor) or _defaults(STRESSORS, "kind", wanted.stressor),
+        load=load,
         probe=wanted.probe,
-        engine=file.probe.get(wanted.probe) or _defaults(ENGINES, "engine", wanted.probe),
-        duration_ns=wanted.duration or file.duration,
+        engine=engine,
+        duration_ns=_duration(text, wanted, engine, where("duration")),
+        folder=text.path.parent,
     )
+
+
+def _first_stack(bench: str) -> str:
+    return BENCHES[bench].stacks[0] if bench in BENCHES else ""
+
+
+def _check_runs_on(bench: str, what: str, name: str, able: Sequence[str], where: str) -> None:
+    if name not in able:
+        benches = [
+            f"{each!r}" for each, kind in BENCHES.items() if name in getattr(kind, f"{what}s")
+        ]
+        raise BadInput(
+            f"the {what} {name!r} does not run on bench {bench!r}",
+            where,
+            f"it runs on {' and '.join(benches)}; there is here: {', '.join(able)}",
+        )
+
+
+def _duration(
+    text: TomlFile[ExperimentFile], wanted: ConditionSettings, engine: Any, where: str
+) -> int:
+    if isinstance(engine, SimulationSettings):
+        if wanted.duration is not None:
+            raise BadInput(
+                "a simulation lasts until its last interrupt has ended", where, "leave the key out"
+            )
+        return 0
+    duration = wanted.duration or text.content.duration
+    if duration is None:
+        where = text.where(("duration",))
+        raise BadInput("the key 'duration' is missing", where, "say how long to measure")
+    return duration
+
+
+def _check_simulations(text: TomlFile[ExperimentFile]) -> None:
+    """Tell mistakes in systems now, not after others have been simulated."""
+    for name, settings in text.content.probe.items():
+        if isinstance(settings, SimulationSettings):
+            from latenz.engines.simulation import described
+
+            described(settings, text.path.parent, partial(_where, text, name))
+
+
+def _where(text: TomlFile[ExperimentFile], probe: str, key: str) -> str:
+    return text.where(("probe", probe, key))
 
 
 def _check_published(names: Iterable[str], where: str) -> None:

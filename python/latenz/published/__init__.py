@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from latenz.durations import parse_duration
 from latenz.errors import BadInput
-from latenz.model import Deadline, Metadata, Reported, SampleSet, TimeBase
+from latenz.model import Deadline, Handling, Metadata, Reported, SampleSet, TimeBase
 from latenz.published.schema import (
     Fact,
     PrintedSet,
@@ -207,12 +207,13 @@ def _sample_set(publication: Publication, table: Table, printed: PrintedSet) -> 
         kernel=table.kernel,
         resolution_ns=parse_duration(table.resolution, place),
         reported=_reported(figures),
+        handled=_handled(printed),
         deadlines=tuple(
             Deadline(name=limit.name, limit_ns=parse_duration(limit.limit, place))
             for limit in table.deadlines
         ),
         source=f"{publication.citation}; {table.place}, {printed.row}",
-        notes=_notes(table, figures),
+        notes=(*_notes(table, figures), *_approximate_shares(printed)),
     )
     return SampleSet.from_columns(metadata)
 
@@ -225,6 +226,20 @@ def _reported(figures: list[Value]) -> Reported:
         whole = figure.best == int(figure.best)
         fields[field] = int(figure.best) if whole else float(figure.best)
     return Reported.model_validate(fields)
+
+
+def _handled(printed: PrintedSet) -> dict[Handling, float] | None:
+    if printed.handled is None:
+        return None
+    return {handling: float(_exact(share) / 100) for handling, share in printed.handled.items()}
+
+
+def _approximate_shares(printed: PrintedSet) -> list[str]:
+    return [
+        f"share of {handling} interrupts printed as approximate ({share} %)"
+        for handling, share in (printed.handled or {}).items()
+        if share.startswith("~")
+    ]
 
 
 def _notes(table: Table, figures: list[Value]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from latenz.durations import NANOSECONDS
+from latenz.model import Handling
 
 Statistic = Literal["n", "mean", "median", "min", "max", "jitter", "stdev"]
 STATISTICS: tuple[Statistic, ...] = ("n", "mean", "median", "min", "max", "jitter", "stdev")
@@ -69,6 +70,8 @@ class PrintedSet(_Strict):
     max: Number | None = None
     jitter: Number | None = None
     stdev: Number | None = None
+    handled: dict[Handling, Number] | None = None
+    """Share of the interrupts by how they were handled, in per cent."""
     corrected: dict[Statistic, Correction] = Field(default_factory=dict)
     remarks: dict[Statistic, Text] = Field(default_factory=dict)
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 
 from latenz.errors import BadInput
-from latenz.model import Deadline, Metadata, Reported, SampleSet
+from latenz.model import Deadline, Handling, Metadata, Reported, SampleSet
 from latenz.statistics.cells import Cells, read_cells
 from latenz.statistics.exceedance import check_confidence
 from latenz.statistics.scan import column, scan_samples
@@ -19,6 +19,7 @@ from latenz.statistics.verdict import Evidence, Verdict, judge
 
 QUANTILES = ("0.5", "0.9", "0.99", "0.999", "0.9999", "0.99999")
 """The quantiles of every summary, as exact decimals."""
+_ONLY_PRINTED = "only the figures that the source printed are known, no single latency"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Summary:
         overlaps: Starts while a measurement was open.
         orphan_ends: Ends with nothing open.
         open_at_end: Measurements started and never ended.
+        handled: Share of the interrupts by how they were handled: direct, interposed, delayed.
         deadlines: One verdict for each deadline.
         negative: Samples below zero, which only a clock that was set back gives; None unknown.
         notes: What a reader of the figures must know.
@@ -62,6 +64,7 @@ class Summary:
     overlaps: int | None = None
     orphan_ends: int | None = None
     open_at_end: int | None = None
+    handled: dict[Handling, float] | None = None
     deadlines: tuple[Verdict, ...] = ()
     negative: int | None = None
     notes: tuple[str, ...] = ()
@@ -147,6 +150,7 @@ def _unknown(metadata: Metadata) -> Summary:
         overlaps=metadata.overlaps,
         orphan_ends=metadata.orphan_ends,
         open_at_end=metadata.open_at_end,
+        handled=metadata.handled,
         notes=metadata.notes,
     )
 
@@ -316,10 +320,7 @@ def _from_reported(sample_set: SampleSet, limits: Sequence[int]) -> _Found:
         max_ns=reported.max_ns,
         jitter_ns=jitter,
         stdev_ns=reported.stdev_ns,
-        notes=(
-            *metadata.notes,
-            "only the figures that the source printed are known, no single latency",
-        ),
+        notes=metadata.notes if metadata.sums_up else (*metadata.notes, _ONLY_PRINTED),
     )
     missed = metadata.missed_periods or 0
     return figures, {

@@ -13,7 +13,7 @@ from latenz.model import Form, Metadata, SampleSet, TimeBase
 
 KEY = b"latenz"
 ROW_GROUP = 1 << 20
-_KNOWN = ("latency_ns", "t_ns", "missed", "width_ns", "count")
+_KNOWN = ("latency_ns", "t_ns", "missed", "handling", "width_ns", "count")
 _NO_TIME_BASE = "the file states no time base; taken for silicon"
 
 

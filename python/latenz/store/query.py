@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from latenz.errors import BadInput
-from latenz.model import SampleSet
+from latenz.model import HANDLINGS, SampleSet
 from latenz.store import open_sample_sets
 
 SAMPLES = pa.schema(
@@ -22,6 +22,7 @@ SAMPLES = pa.schema(
         ("latency_ns", pa.int64()),
         ("t_ns", pa.int64()),
         ("missed", pa.int64()),
+        ("handling", pa.string()),
         ("width_ns", pa.int64()),
         ("count", pa.int64()),
     ]
@@ -92,16 +93,12 @@ def _part(database: duckdb.DuckDBPyConnection, set_id: int, sample_set: SampleSe
         )
     else:
         database.register(table, pa.Table.from_batches(sample_set.batches()))
-    own = {"latency_ns", "t_ns", "missed", "width_ns", "count"} & set(sample_set.columns)
-    defaults = {"count": "1", "width_ns": str(sample_set.metadata.resolution_ns)}
-    chosen = ", ".join(
-        (
-            f'{table}."{name}"'
-            if name in own
-            else f'{defaults.get(name, "NULL")}::BIGINT AS "{name}"'
-        )
-        for name in SAMPLES.names[3:]
-    )
+    columns = dict.fromkeys(SAMPLES.names[3:], "NULL::BIGINT")
+    columns |= {"count": "1::BIGINT", "width_ns": f"{sample_set.metadata.resolution_ns}::BIGINT"}
+    columns |= {name: f'{table}."{name}"' for name in columns if name in sample_set.columns}
+    words = ", ".join(map(_quoted, HANDLINGS))
+    columns["handling"] = f"[{words}][{columns['handling']} + 1]"
+    chosen = ", ".join(f'{value} AS "{name}"' for name, value in columns.items())
     return (
         f"SELECT n.set_id, n.run, n.name, {chosen} FROM {table}, _set_names n"  # noqa: S608 - ours
         f" WHERE n.set_id = {set_id}"

@@ -1,0 +1,302 @@
+"""The bench `simulation`: systems that exist as a file, simulated to the nanosecond."""
+
+import platform
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from latenz.benches.base import Assignment, Bench, Watch
+from latenz.engines import Obstacle, SimulationSettings
+from latenz.errors import BadInput
+from latenz.model import HANDLINGS, Handling, Metadata, Reported, SampleSet, TimeBase
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from latenz.analysis import Simulation as Outcome
+    from latenz.analysis import Simulator
+    from latenz.engines.simulation import Described
+    from latenz.experiment.condition import Condition
+
+_IRQ_NS = 200
+"""About what an interrupt costs to simulate and to store, for the progress bar."""
+_START_NS = 100_000_000
+_UNKNOWN_IRQS = 10_000
+_REPORT_EVERY_S = 0.5
+
+
+class Simulation(Bench):
+    """Simulates systems by the rules that bounds and hypervisor follow, too."""
+
+    name = "simulation"
+    stacks = ("tdma",)
+    engines = ("simulation",)
+    loads = ("none",)
+
+    def obstacle(self, condition: "Condition") -> Obstacle | None:  # noqa: ARG002
+        """Return None: this can be had everywhere."""
+        return None
+
+    def describe(self) -> dict[str, Any]:
+        """Return the versions of what simulates."""
+        from latenz import environment
+
+        return {"latenz": environment.own_version(), "python": platform.python_version()}
+
+    def planned_ns(self, condition: "Condition") -> int:
+        """Return about how long simulating and storing takes."""
+        settings = _settings(condition)
+        irqs = (settings.irqs or _UNKNOWN_IRQS) * len(settings.system)
+        return _START_NS + irqs * _IRQ_NS
+
+    def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
+        """Simulate, store a sample set for each source, and return an account."""
+        from latenz.engines.simulation import described
+
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        condition = assignment.condition
+        settings = _settings(condition)
+        account: dict[str, Any] = {
+            "started": started,
+            "engine": {"name": "simulation", "settings": settings.model_dump()},
+        }
+        simulated: list[dict[str, Any]] = []
+        stored: list[SampleSet] = []
+        try:
+            for system in described(settings, condition.folder):
+                if watch.stopped:
+                    break
+                one = _Simulated(assignment, settings, system)
+                simulated.append(one.run(watch))
+                stored += one.stored
+            if len(simulated) > 1 and stored:
+                stored.append(_summed_up(assignment, stored))
+        except BadInput as mistake:
+            return {"state": "failed", "reason": str(mistake), **account, "systems": simulated}
+        whole = len(simulated) == len(settings.system) and all(s["complete"] for s in simulated)
+        return {
+            "state": "measured" if whole else "interrupted",
+            "sample_sets": [each.metadata.name for each in stored],
+            **account,
+            "systems": simulated,
+        }
+
+
+def _settings(condition: "Condition") -> SimulationSettings:
+    settings = condition.engine
+    if not isinstance(settings, SimulationSettings):
+        raise BadInput(f"the engine {settings.engine!r} does not simulate", condition.name)
+    return settings
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What becomes one sample set: a source's interrupts that arrive in a phase.
+
+    Attributes:
+        source: Its name.
+        phase: None without a learning phase.
+        from_ns: When the phase begins.
+        until_ns: When it is over.
+    """
+
+    source: str
+    phase: Literal["learning", "monitored"] | None
+    from_ns: int
+    until_ns: int
+
+
+class _Simulated:
+    """One simulation, from the system to sample sets.
+
+    Every interrupt goes to a file on the way, so that memory stays bounded.
+    """
+
+    def __init__(
+        self, assignment: Assignment, settings: SimulationSettings, system: "Described"
+    ) -> None:
+        self.assignment = assignment
+        self.settings = settings
+        self.described = system
+        self.system = system.system
+        self.seed = settings.seed + assignment.repetition - 1
+        self.stored: list[SampleSet] = []
+
+    def run(self, watch: Watch) -> dict[str, Any]:
+        """Simulate until all is done or the watch says stop; return an account."""
+        from latenz.analysis import Simulator
+
+        simulator = Simulator(
+            self.system,
+            self.settings.mode,
+            irqs=self.settings.irqs,
+            seed=self.seed,
+            monitored_from_ns={name: each.from_ns for name, each in self.described.learned.items()},
+            watch="irqs",
+        )
+        folder = self.assignment.writer.folder / self.assignment.label
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "irqs.parquet"
+        self._simulate(simulator, path, watch)
+        outcome = simulator.outcome()
+        for part in self._parts():
+            self._store(part, path, outcome)
+        path.unlink()
+        return {
+            "system": self.described.name,
+            "file": str(self.described.path),
+            "text": self.described.text,
+            "seed": self.seed,
+            "irqs": self.settings.irqs,
+            "learned": {name: asdict(each) for name, each in self.described.learned.items()},
+            **asdict(outcome),
+        }
+
+    def _simulate(self, simulator: "Simulator", path: Path, watch: Watch) -> None:
+        from latenz.analysis.records import irq_file
+        from latenz.analysis.simulate import simulated_irqs
+
+        reported_s = 0.0
+        with irq_file(simulator, path) as write:
+            for irqs in simulated_irqs(simulator):
+                write(irqs)
+                if watch.report and time.monotonic() - reported_s > _REPORT_EVERY_S:
+                    reported_s = time.monotonic()
+                    watch.report(f"{simulator.served:,} interrupts", _longest(simulator.outcome()))
+                if watch.stopped:
+                    break
+
+    def _parts(self) -> Iterator[_Part]:
+        end_ns = 2**63 - 1
+        for source in self.system.sources:
+            if source.name in self.described.learned:
+                from_ns = self.described.learned[source.name].from_ns
+                yield _Part(source.name, "learning", 0, from_ns)
+                yield _Part(source.name, "monitored", from_ns, end_ns)
+            else:
+                yield _Part(source.name, None, 0, end_ns)
+
+    def _store(self, part: _Part, path: Path, outcome: "Outcome") -> None:
+        sample_set = SampleSet(
+            self._metadata(part, outcome), "samples", _batches(part, path), _COLUMNS
+        )
+        if handled := _handled([sample_set]):
+            self.stored.append(_kept(self.assignment, sample_set.with_metadata(handled=handled)))
+
+    def _metadata(self, part: _Part, outcome: "Outcome") -> Metadata:
+        names = [
+            self.described.name if len(self.settings.system) > 1 else "",
+            part.source if len(self.system.sources) > 1 else "",
+            part.phase or "",
+        ]
+        name = "/".join(each for each in names if each) or part.source
+        notes = []
+        if not outcome.complete:
+            notes.append("interrupted: only interrupts that had ended by then")
+        condition = self.assignment.condition
+        return Metadata(
+            name=f"{self.assignment.label}/{name}",
+            time_base=TimeBase.SIMULATED,
+            bench=condition.bench,
+            stack=f"{condition.stack}, mode {outcome.mode}",
+            condition=condition.name,
+            from_event=_BEGINNINGS[outcome.latency_from],
+            to_event="end of the bottom handler",
+            tool="latenz simulation",
+            tool_version=version("latenz"),
+            phase=part.phase,
+            deadlines=self.assignment.deadlines,
+            source=f"{self.described.path.name}, source {part.source}",
+            notes=tuple(notes),
+        )
+
+
+_BEGINNINGS = {"arrival": "arrival of the interrupt", "top": "start of the top handler"}
+_COLUMNS = ("latency_ns", "t_ns", "handling")
+
+
+def _batches(part: _Part, path: Path) -> "Callable[[list[str]], Iterator[pa.RecordBatch]]":
+    """Return how to read a part of the interrupts in a file, as often as wanted."""
+
+    def batches(wanted: list[str]) -> "Iterator[pa.RecordBatch]":
+        import pyarrow as pa
+        from pyarrow import compute, parquet
+
+        handlings = pa.array(HANDLINGS, pa.string())
+        for batch in parquet.ParquetFile(path).iter_batches():
+            arrival = batch.column("arrival_ns")
+            own = compute.equal(batch.column("source").cast(pa.string()), part.source)
+            own = compute.and_(own, compute.greater_equal(arrival, part.from_ns))
+            kept = batch.filter(compute.and_(own, compute.less(arrival, part.until_ns)))
+            handling = kept.column("handling").cast(pa.string())
+            columns = {
+                "latency_ns": kept.column("latency_ns"),
+                "t_ns": kept.column("arrival_ns"),
+                "handling": compute.index_in(handling, value_set=handlings).cast(pa.int64()),
+            }
+            yield pa.RecordBatch.from_pydict({name: columns[name] for name in wanted})
+
+    return batches
+
+
+def _handled(sets: Sequence[SampleSet]) -> dict[Handling, float] | None:
+    """Return the share of each handling in some sets together; None without any sample."""
+    import numpy as np
+
+    counts = np.zeros(len(HANDLINGS), dtype=np.int64)
+    for sample_set in sets:
+        for batch in sample_set.batches("handling"):
+            counts += np.bincount(batch.column(0).to_numpy(), minlength=len(HANDLINGS))
+    n = int(counts.sum())
+    return dict(zip(HANDLINGS, (counts / n).tolist(), strict=True)) if n else None
+
+
+def _kept(assignment: Assignment, sample_set: SampleSet) -> SampleSet:
+    """Store a set; return it as it can be read from the run."""
+    from latenz.store.parquet import open_parquet
+
+    assignment.writer.add(sample_set)
+    entry = assignment.writer.info.sample_sets[-1]
+    return open_parquet(assignment.writer.folder / entry.folder / "samples.parquet", entry.metadata)
+
+
+def _summed_up(assignment: Assignment, sets: list[SampleSet]) -> SampleSet:
+    """Store the figures of all systems together, as the publication has them."""
+    from latenz.statistics import summarize
+
+    first = sets[0].metadata
+
+    def batches(wanted: list[str]) -> "Iterator[pa.RecordBatch]":
+        for sample_set in sets:
+            yield from sample_set.batches(*wanted)
+
+    summary = summarize(SampleSet(first, "samples", batches, ("latency_ns",)))
+    metadata = first.model_copy(
+        update={
+            "name": f"{assignment.label}/together",
+            "source": None,
+            "deadlines": (),
+            "handled": _handled(sets),
+            "sums_up": tuple(each.metadata.name for each in sets),
+            "reported": Reported(
+                n=summary.n,
+                mean_ns=summary.mean_ns,
+                median_ns=summary.median_ns,
+                min_ns=summary.min_ns,
+                max_ns=summary.max_ns,
+                jitter_ns=summary.jitter_ns,
+                stdev_ns=summary.stdev_ns,
+            ),
+        }
+    )
+    together = SampleSet.from_columns(metadata)
+    assignment.writer.add(together)
+    return together
+
+
+def _longest(outcome: "Outcome") -> int | None:
+    return max((each.max_ns for each in outcome.sources if each.max_ns is not None), default=None)
