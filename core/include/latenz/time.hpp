@@ -89,6 +89,9 @@ class Instant {
   friend constexpr Instant operator+(Instant at, Duration later) {
     return Instant(detail::saturating_add(at.ns_, later.ns()));
   }
+  friend constexpr Instant operator-(Instant at, Duration earlier) {
+    return Instant(detail::saturating_subtract(at.ns_, earlier.ns()));
+  }
   friend constexpr Duration operator-(Instant end, Instant start) {
     return Duration(detail::saturating_subtract(end.ns_, start.ns_));
   }
