@@ -26,8 +26,9 @@ test-python: ## Python tests, on real tools and a real browser
 	@setup/ensure test
 	$(venv)/python -m pytest
 
-bench: ## measure Latenz itself; writes results/bench.json
+bench: ## measure Latenz itself, and peers beside it; writes results/bench.json
 	@setup/ensure test
+	@setup/ensure bench
 	$(venv)/python bench/run.py -o results/bench.json
 
 lint: ## formatters, linters and type checkers; changes nothing
