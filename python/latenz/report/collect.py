@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from latenz.model import Deadline, Metadata, SampleSet, TimeBase
+from latenz.model import HANDLINGS, Deadline, Handling, Metadata, SampleSet, TimeBase
 from latenz.report.distribution import CellCounter, Distribution, Integers, histogram_distribution
-from latenz.report.series import Bucket, Late, SeriesBuilder
+from latenz.report.series import BlockSums, Bucket, Late, SeriesBuilder
 from latenz.statistics import Summary, summarize
 from latenz.statistics.tail import TailFit, TailRefusal, fit_tail
 
@@ -50,6 +50,8 @@ class View:
             lie at sample numbers and not at times since the first sample.
         peaks_only: The buckets come from the largest latency of each second.
         late: The latest samples found in the values.
+        by_handling: Cells by how the interrupts were handled; empty where that is not known.
+        blocks: Number and sum of consecutive samples, of a set that is one phase of two.
         tail: The extrapolated tail, or why it must not be extrapolated; None for printed figures.
     """
 
@@ -62,6 +64,8 @@ class View:
     origin_ns: int | None = None
     peaks_only: bool = False
     late: list[Late] = field(default_factory=list)
+    by_handling: dict[Handling, Distribution] = field(default_factory=dict)
+    blocks: list[tuple[int, int]] = field(default_factory=list)
     tail: TailFit | TailRefusal | None = None
 
     @property
@@ -109,20 +113,43 @@ def collect(
 
 def _see_samples(view: View, sample_set: SampleSet, buckets: int) -> View:
     counter = CellCounter()
+    handled = _ByHandling()
     builder = SeriesBuilder(view.summary.n or 1, min(buckets, view.summary.n or 1))
-    for batch in sample_set.batches("latency_ns", "t_ns", "missed"):
+    blocks = BlockSums(view.summary.n or 1) if view.metadata.phase else None
+    for batch in sample_set.batches("latency_ns", "t_ns", "missed", "handling"):
         latency_ns = _column(batch, "latency_ns")
         if latency_ns is not None:
             counter.add(latency_ns)
+            handled.add(latency_ns, _column(batch, "handling"))
             builder.add(latency_ns, _column(batch, "t_ns"), _column(batch, "missed"))
+            if blocks:
+                blocks.add(latency_ns)
     return replace(
         view,
         distribution=counter.distribution(sample_set.metadata.resolution_ns),
         series=builder.series,
         origin_ns=builder.origin_ns,
         late=builder.worst,
+        by_handling=handled.distributions(sample_set.metadata.resolution_ns),
+        blocks=blocks.blocks if blocks else [],
         tail=fit_tail(sample_set),
     )
+
+
+class _ByHandling:
+    """Counts batches of latencies into cells for each handling that occurs."""
+
+    def __init__(self) -> None:
+        self._counters: dict[Handling, CellCounter] = {}
+
+    def add(self, latency_ns: Integers, handling: Integers | None) -> None:
+        for number, name in enumerate(HANDLINGS if handling is not None else ()):
+            chosen = latency_ns[handling == number]
+            if len(chosen):
+                self._counters.setdefault(name, CellCounter()).add(chosen)
+
+    def distributions(self, resolution_ns: int) -> dict[Handling, Distribution]:
+        return {name: each.distribution(resolution_ns) for name, each in self._counters.items()}
 
 
 def _see_histogram(view: View, sample_set: SampleSet, buckets: int) -> View:

@@ -69,7 +69,7 @@ def figures(views: list[View]) -> list[Figure]:
         _figure("violins", "Distributions side by side", _VIOLINS, views, _violin_data),
         _figure("histograms", "Histogram", _HISTOGRAMS, views, _histogram_data),
         _figure("exceedance", "Exceedance", _EXCEEDANCE, views, exceedance_data),
-        _figure("series", "Latency over time", _SERIES, views, _series_data, _by_group),
+        _figure("series", "Latency over time", _SERIES, views, _series_data, by_group),
     ]
     return [figure for figure in made if figure.panels]
 
@@ -102,7 +102,8 @@ _SERIES = (
 _Grouping = Callable[[list[View]], list[tuple[str, list[View]]]]
 
 
-def _by_group(views: list[View]) -> list[tuple[str, list[View]]]:
+def by_group(views: list[View]) -> list[tuple[str, list[View]]]:
+    """Return the views of each group, in the order of their first ones."""
     ordered: dict[str, list[View]] = {}
     for view in views:
         ordered.setdefault(view.group, []).append(view)
@@ -111,7 +112,7 @@ def _by_group(views: list[View]) -> list[tuple[str, list[View]]]:
 
 def _together(views: list[View]) -> list[tuple[str, list[View]]]:
     """Put all sets in one panel while their curves can be told apart."""
-    return [("", views)] if len(views) <= _SETS_IN_A_PANEL else _by_group(views)
+    return [("", views)] if len(views) <= _SETS_IN_A_PANEL else by_group(views)
 
 
 def _figure(
@@ -174,7 +175,7 @@ def _has(view: View, key: str) -> bool:
 
 def _looks(views: list[View]) -> list[dict[str, int]]:
     """Give each group a colour and each of its sets a dash; a group alone: colours only."""
-    groups = [name for name, _ in _by_group(views)]
+    groups = [name for name, _ in by_group(views)]
     if len(groups) == 1:
         return [{"colour": i, "dash": 0} for i in range(len(views))]
     seen = dict.fromkeys(groups, -1)

@@ -16,7 +16,7 @@ from decimal import Decimal
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jinja2
 from markupsafe import Markup
@@ -24,10 +24,11 @@ from markupsafe import Markup
 from latenz import published
 from latenz.errors import BadInput
 from latenz.files import replacing
-from latenz.model import Deadline, SampleSet
+from latenz.model import Deadline, Handling, SampleSet
 from latenz.report import words
 from latenz.report.collect import Progress, Source, View, collect
 from latenz.report.figures import by_time_base, figures
+from latenz.report.interrupts import interrupt_figures
 from latenz.statistics import QUANTILES, Summary, Verdict
 from latenz.statistics.tail import TailFit, TailRefusal
 from latenz.store import open_sample_sets
@@ -199,7 +200,7 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
         explained=words.EXPLAINED,
         tables=[_table(base, group) for base, group in by_time_base(views)],
         time_bases=words.TIME_BASES,
-        figures=figures(views),
+        figures=[*interrupt_figures(views), *figures(views)],
         tails=[_tail_row(view, view.tail) for view in views if view.tail is not None],
         worst=[(view, found) for view in views if (found := worst_samples(view))],
         notes=_notes(views),
@@ -282,19 +283,23 @@ def _quantile(probability: str, summary: Summary) -> int | None:
     return summary.quantiles_ns.get(probability)
 
 
+def _share(handling: Handling, summary: Summary) -> float | None:
+    return (summary.handled or {}).get(handling)
+
+
 @dataclass(frozen=True)
 class _Column:
     key: str
     heading: str
     meaning: str
     value: Callable[[Summary], float | None]
-    is_time: bool = True
+    kind: Literal["time", "count", "share"] = "time"
     always: bool = True
     """Shown also where no sample set of the table has a value."""
 
 
 _COLUMNS = (
-    _Column("n", "n", "number of samples", lambda s: s.n, is_time=False),
+    _Column("n", "n", "number of samples", lambda s: s.n, kind="count"),
     _Column("mean_ns", "Avg.", "arithmetic mean", lambda s: s.mean_ns),
     _Column("median_ns", "Median", "middle value", lambda s: s.median_ns),
     _Column("max_ns", "Max.", "largest latency", lambda s: s.max_ns),
@@ -302,6 +307,17 @@ _COLUMNS = (
         "jitter_ns", "Jitter", "the greater of max - mean and mean - min", lambda s: s.jitter_ns
     ),
     _Column("stdev_ns", "Dev.", "standard deviation of the sample (n - 1)", lambda s: s.stdev_ns),
+    *(
+        _Column(
+            f"{handling}_share",
+            handling.capitalize(),
+            f"share of the interrupts that were {meaning}",
+            partial(_share, handling),
+            kind="share",
+            always=False,
+        )
+        for handling, meaning in words.HANDLED.items()
+    ),
     _Column("min_ns", "Min.", "smallest latency", lambda s: s.min_ns, always=False),
     *(
         _Column(
@@ -318,7 +334,7 @@ _COLUMNS = (
         "Missed",
         "activations without a sample of their own because the previous one was late",
         lambda s: s.missed_periods,
-        is_time=False,
+        kind="count",
         always=False,
     ),
     _Column(
@@ -326,7 +342,7 @@ _COLUMNS = (
         "Beyond range",
         "samples known only to lie at or beyond the end of the tool's histogram",
         lambda s: s.beyond_range,
-        is_time=False,
+        kind="count",
         always=False,
     ),
 )
@@ -361,7 +377,7 @@ def _facts(runs: Sequence[ReportedRun], views: list[View]) -> list[tuple[str, st
         return ", ".join(dict.fromkeys(value for value in values if value))
 
     measured = [view for view in views if not view.published]
-    known = sum(view.summary.n or 0 for view in measured)
+    known = sum(view.summary.n or 0 for view in measured if not view.metadata.sums_up)
     facts = [
         ("Machine", all_of([view.metadata.machine for view in measured])),
         ("Kernel", all_of([view.metadata.kernel for view in measured])),

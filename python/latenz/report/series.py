@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
+_MOST_BLOCKS = 500
 
 
 @dataclass(frozen=True)
@@ -127,3 +128,24 @@ def _joined(first: Bucket, second: Bucket) -> Bucket:
         max_ns=max(first.max_ns, second.max_ns),
         missed=first.missed + second.missed,
     )
+
+
+class BlockSums:
+    """Adds up blocks of consecutive samples, from which averages over any stretch follow.
+
+    Args:
+        n: Number of samples that will come.
+
+    Attributes:
+        blocks: Number and sum of the samples in each block, in recorded order.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.blocks: list[tuple[int, int]] = []
+        self._size = -(-n // _MOST_BLOCKS)
+
+    def add(self, latency_ns: Integers) -> None:
+        """Add one batch; its last block may be smaller."""
+        for start in range(0, len(latency_ns), self._size):
+            part = latency_ns[start : start + self._size]
+            self.blocks.append((len(part), int(part.sum())))

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from latenz.durations import format_duration
+from latenz.model import Handling
 from latenz.report.collect import View
 from latenz.statistics import Verdict
 from latenz.statistics.tail import TailFit
@@ -12,6 +13,12 @@ UNKNOWN = "\N{EN DASH}"
 """Stands where a source does not tell a figure."""
 
 TAIL_CONFIDENCE = 0.95
+
+HANDLED: dict[Handling, str] = {
+    "direct": "handled in their own partition's slot",
+    "interposed": "interposed in a foreign slot",
+    "delayed": "delayed to their own partition's slot",
+}
 
 UNITS = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
 

@@ -206,9 +206,9 @@
     return { x, y };
   }
 
-  function histograms({ series, limits, timeBase }, look) {
+  function histograms({ series, limits, timeBase }, look, scale) {
     const floor = 0.6;
-    const [size, unit] = axisUnit(series.map((one) => one.left[one.count.indexOf(Math.max(...one.count))]));
+    const [size, unit] = scale || axisUnit(series.map((one) => one.left[one.count.indexOf(Math.max(...one.count))]));
     const traces = series.flatMap((one) => {
       const colour = colourOf(one, look);
       const group = { legendgroup: one.label, name: plain(one.label) };
@@ -220,7 +220,7 @@
         },
         {
           ...group, type: "scatter", mode: "markers", showlegend: false, hoverinfo: "text",
-          x: one.left.map((left, i) => Math.sqrt(left * one.right[i]) / size), y: one.count,
+          x: one.left.map((left, i) => (scale ? (left + one.right[i]) / 2 : Math.sqrt(left * one.right[i])) / size), y: one.count,
           marker: { color: colour, size: 9, opacity: 0 },
           text: one.left.map((left, i) =>
             `${plain(one.label)}: ${grouped(one.count[i])} samples from ${duration(left)} to below ${duration(one.right[i])}`),
@@ -343,7 +343,50 @@
     };
   }
 
-  const drawings = { averages, violins, histograms, exceedance, series };
+  /** A histogram for each handling over a linear axis, and a line at the average of all. */
+  function handling(data, look) {
+    const { series: all, mean } = data;
+    const longest = Math.max(...all.map((one) => one.right.at(-1)));
+    const [size, unit] = axisUnit([longest]);
+    const made = histograms(data, look, [size, unit]);
+    const near = mean < 0.1 * longest ? "left" : mean > 0.9 * longest ? "right" : "center";
+    return {
+      data: made.data,
+      layout: {
+        ...made.layout,
+        shapes: [{ type: "line", x0: mean / size, x1: mean / size, yref: "paper", y0: 0, y1: 1, line: { color: look.ink, width: 2 } }],
+        annotations: [{
+          text: `average ${duration(mean)}`, showarrow: false, x: mean / size, yref: "paper", y: 1, yanchor: "bottom",
+          xanchor: near, font: { size: 12 },
+        }],
+        xaxis: axis(look, `latency [${unit}]`, { range: [0, (1.02 * longest) / size] }),
+        yaxis: { ...made.layout.yaxis, title: { ...made.layout.yaxis.title, text: "interrupts" } },
+      },
+    };
+  }
+
+  function learning({ series: all, learned }, look) {
+    const [size, unit] = axisUnit(all.flatMap((one) => one.mean));
+    const traces = all.map((one, i) => ({
+      type: "scatter", mode: "lines", name: plain(one.label), x: one.at, y: one.mean.map((ns) => ns / size), hoverinfo: "text",
+      line: { color: look.series[i % look.series.length], width: 2, dash: dashes[Math.floor(i / 8) % dashes.length] },
+      text: one.at.map((at, k) => `${plain(one.label)}, interrupt ${grouped(at)}: average ${duration(one.mean[k])}`),
+    }));
+    const shade = { type: "rect", x0: 0, x1: learned, yref: "paper", y0: 0, y1: 1, fillcolor: look.grid, line: { width: 0 }, layer: "below" };
+    return {
+      data: traces,
+      layout: layout(look, {
+        shapes: learned ? [shade] : [],
+        annotations: learned ? [{
+          text: "learning phase", showarrow: false, x: learned / 2, yref: "paper", y: 1, yanchor: "bottom", font: { size: 11 },
+        }] : [],
+        xaxis: axis(look, "number of the interrupt", { rangemode: "tozero" }),
+        yaxis: axis(look, `average latency [${unit}]`, { rangemode: "tozero" }),
+      }),
+    };
+  }
+
+  const drawings = { averages, violins, histograms, exceedance, series, handling, learning };
   const scalable = { averages: () => false, series: ({ series: all }) => prefersLogarithm(all) };
 
   /** Single peaks far above the rest would flatten everything else on a linear axis. */
