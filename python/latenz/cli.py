@@ -19,6 +19,7 @@ VERBS = (
     "compare",
     "bound",
     "simulate",
+    "learn",
     "published",
     "sample-size",
     "doctor",
