@@ -19,6 +19,7 @@ VERBS = (
     "compare",
     "bound",
     "simulate",
+    "explore",
     "learn",
     "published",
     "sample-size",

@@ -45,7 +45,7 @@ def write_system(system: System, path: Path, comment: str = "") -> None:
 
 def _text(system: System, trace: str, comment: str) -> str:
     platform = system.platform
-    lines = [f"# {line}".rstrip() for line in comment.splitlines()]
+    lines = [*(f"# {line}".rstrip() for line in comment.splitlines()), ""] if comment else []
     lines += [
         "[platform]",
         f"slot_switch = {_time(platform.slot_switch_ns)}",

@@ -85,7 +85,7 @@ def test_an_example_reads_as_a_person_would_write_it(tmp_path):
     )
     write_system(system, tmp_path / "system.toml", "Two lines\n\nof comment")
     text = (tmp_path / "system.toml").read_text()
-    assert text.startswith("# Two lines\n#\n# of comment\n[platform]\nslot_switch = ")
+    assert text.startswith("# Two lines\n#\n# of comment\n\n[platform]\nslot_switch = ")
     assert 'slot_switch = "12 us"\nmonitor = 0\n' in text
     assert 'partition = "gateway"\nlength = "1333333 ns"\n' in text
     assert 'arrival = { kind = "distances", distances = ["222 us", "444 us"] }' in text

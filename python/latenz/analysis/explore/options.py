@@ -1,0 +1,56 @@
+"""Options of `latenz explore`."""
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil
+
+from latenz.analysis.explore.evaluate import OBJECTIVES, Objective
+from latenz.errors import BadInput, closest
+from latenz.system import System
+
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)\s*%")
+
+
+def objectives_of(texts: Sequence[str]) -> tuple[Objective, ...]:
+    """Return what --objective asks for.
+
+    Raises:
+        BadInput: One is not known, or is named twice.
+    """
+    found: list[Objective] = []
+    for text in texts:
+        objective = next((each for each in OBJECTIVES if each == text), None)
+        if objective is None:
+            raise BadInput(f"{text!r} is no objective", "--objective", closest(text, OBJECTIVES))
+        if objective in found:
+            raise BadInput(f"{text!r} is named twice", "--objective", "name each once")
+        found.append(objective)
+    return tuple(found)
+
+
+def shares_of(texts: Sequence[str], system: System) -> dict[str, Fraction]:
+    """Return the share of the cycle that partitions need, from texts such as diagnosis=10%.
+
+    Raises:
+        BadInput: A text is no share, names no partition, or asks for more than there is.
+    """
+    found: dict[str, Fraction] = {}
+    for text in texts:
+        name, _, share = text.rpartition("=")
+        match = _PERCENT.fullmatch(share)
+        if not (name and match):
+            raise BadInput(f"{text!r} is no share", "--share", "write for example diagnosis=10%")
+        if name not in system.partitions:
+            raise BadInput(f"{name!r} is no partition", "--share", closest(name, system.partitions))
+        if name in found:
+            raise BadInput(f"{name!r} has two shares", "--share", "give each partition one")
+        found[name] = Fraction(match[1]) / 100
+        has_ns = sum(slot.length_ns for slot in system.slots if slot.partition == name)
+        if not 0 < ceil(found[name] * system.cycle_ns) <= has_ns:
+            raise BadInput(
+                f"{name!r} cannot need {share}",
+                "--share",
+                f"it has {has_ns / system.cycle_ns:.6g} of the cycle; name at most that",
+            )
+    return found

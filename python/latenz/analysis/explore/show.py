@@ -1,0 +1,92 @@
+"""Explorations as terminal tables and JSON."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from latenz.analysis.explore import words
+from latenz.analysis.explore.result import Candidate, Exploration
+from latenz.analysis.show import console_for_tables, plain_table, print_titled
+from latenz.durations import format_duration
+
+_ROWS = 20
+
+
+def print_exploration(found: Exploration, folder: Path) -> None:
+    """Print the front, best first, with what changed against the given system."""
+    console = console_for_tables()
+    tried = words.tried(found)
+    if found.front:
+        title = f"least {', then '.join(found.plan.objectives)}: Pareto front, {tried}"
+        print_titled(console, title, _table(found))
+        if len(found.front) > _ROWS:
+            console.print(f"{len(found.front) - _ROWS} more in {folder / 'front.html'}")
+    else:
+        console.print(f"no candidate was found that meets all deadlines, {tried}")
+        console.print(words.blocked(found), markup=False)
+        for reason, count in list(found.reasons.items())[:_ROWS]:
+            console.print(f"{count:,} candidates: {reason}", markup=False)
+    console.print(f"results: {folder}", markup=False, soft_wrap=True)
+
+
+def _table(found: Exploration) -> Table:
+    limits = found.plan.deadlines_ns
+    table = plain_table(
+        "system",
+        "interference",
+        "switches/s",
+        *(f"{name} of {format_duration(limit)}" for name, limit in limits.items()),
+    )
+    table.add_column("changed", overflow="fold", ratio=1)
+    rows = [("given", found.given), *((str(n), each) for n, each in enumerate(found.front, 1))]
+    for name, each in rows[: _ROWS + 1]:
+        table.add_row(
+            name,
+            "-" if each.interference is None else f"{each.interference:.2%}",
+            f"{each.switches_per_s:.6g}",
+            *(words.duration(each.bounds_ns[source]) for source in limits),
+            "\n".join(words.changes(found.given.system, each.system)),
+        )
+    return table
+
+
+def document(found: Exploration, folder: Path) -> dict[str, Any]:
+    """Return what --json prints."""
+    return {
+        "folder": str(folder),
+        "objectives": list(found.plan.objectives),
+        "deadlines_ns": dict(found.plan.deadlines_ns),
+        "counts": {
+            "possible": found.possible,
+            "evaluated": found.evaluated,
+            "feasible": found.feasible,
+            "reasons": dict(found.reasons),
+        },
+        "given": _candidate(found, found.given),
+        "front": [_candidate(found, each) for each in found.front],
+        "closest": None if found.closest is None else _candidate(found, found.closest),
+    }
+
+
+def _candidate(found: Exploration, each: Candidate) -> dict[str, Any]:
+    system = each.system
+    return {
+        "candidate": each.number,
+        "interference_share": each.interference,
+        "switches_per_s": each.switches_per_s,
+        "latency_of_deadline": each.latency,
+        "reason": each.reason,
+        "sources": [
+            {
+                "name": source.name,
+                "wcrt_ns": each.bounds_ns[source.name],
+                "monitor_ns": source.monitor and source.monitor.distances_ns,
+            }
+            for source in system.sources
+        ],
+        "slots": [
+            {"partition": slot.partition, "length_ns": slot.length_ns} for slot in system.slots
+        ],
+        "changes": words.changes(found.given.system, system),
+    }
