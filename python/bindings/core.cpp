@@ -9,4 +9,5 @@ NB_MODULE(_core, module) {
   latenz::python::bind_histogram(module);
   latenz::python::bind_tdma(module);
   latenz::python::bind_simulation(module);
+  latenz::python::bind_adversary(module);
 }

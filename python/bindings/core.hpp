@@ -34,5 +34,6 @@ void bind_sample_scan(nanobind::module_& module);
 void bind_histogram(nanobind::module_& module);
 void bind_tdma(nanobind::module_& module);
 void bind_simulation(nanobind::module_& module);
+void bind_adversary(nanobind::module_& module);
 
 }  // namespace latenz::python

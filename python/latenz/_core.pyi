@@ -224,3 +224,19 @@ def simulation(
     from_top: bool,
     watch: Watch,
 ) -> Simulation: ...
+
+class Adversary:
+    """Looks for arrivals that take a source's latency close to its bound, one source at a time."""
+
+    def __init__(self, system: System, mode: Mode, horizon_ns: int, seed: int) -> None: ...
+    def begin(self, target: int, simulations: int) -> None: ...
+    def go_on(self, simulations: int) -> bool:
+        """Search on for some simulations; true: the search for this source has ended."""
+
+    def simplify(self, source: int, simulations: int) -> None:
+        """Leave out arrivals that the source's worst latency does not need."""
+
+    @property
+    def left(self) -> int: ...
+    def highest_ns(self, source: int) -> int | None: ...
+    def arrivals_ns(self, source: int) -> list[list[int]]: ...

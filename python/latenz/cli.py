@@ -19,6 +19,7 @@ VERBS = (
     "compare",
     "bound",
     "simulate",
+    "check",
     "explore",
     "learn",
     "published",

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -102,16 +103,29 @@ class Adversary {
         bounds_(bounds),
         random_(seed),
         times_(system.sources().size()),
-        attacks_(system.sources().size()) {}
+        attacks_(system.sources().size()) {
+    for (const QueueBound& queue : bounds.queues) {
+      if (queue.verdict == Verdict::bounded) {
+        longest_bound_ = std::max(longest_bound_, queue.latency);
+      }
+    }
+  }
 
   /// Searches for one source with at most this many simulations, in vain if it has no bound.
   void search(std::size_t target, int simulations) {
+    begin(target, simulations);
+    while (!go_on(simulations)) {
+    }
+  }
+
+  /// Begins such a search with the critical instants.
+  void begin(std::size_t target, int simulations) {
     const QueueBound& bound = bounds_.queues[system_.sources()[target].partition];
-    if (bound.verdict != Verdict::bounded) {
+    left_ = bound.verdict == Verdict::bounded ? simulations : 0;
+    if (left_ == 0) {
       return;
     }
     target_ = target;
-    left_ = simulations;
     finish_ = bound.offset + bound.latency;
     // Early enough for what the first cycles may leave behind.
     origin_ = Instant() + (system_.table().cycle() *
@@ -124,9 +138,35 @@ class Adversary {
     for (const Gap& gap : gaps()) {
       start_from(gap, bound.offset);
     }
-    while (left_ > 0 && best_.latency < bound.latency) {
+  }
+
+  /// Goes on for at most this many simulations; true: the search has come to its end, because it
+  /// has used all of them or reached the bound.
+  bool go_on(int simulations) {
+    const Duration bound = bounds_.queues[partition()].latency;
+    for (; simulations > 0 && left_ > 0 && best_.latency < bound; --simulations) {
       attempt(changed());
     }
+    return left_ == 0 || best_.latency >= bound;
+  }
+
+  /// Simulations that the search has not used yet.
+  [[nodiscard]] int left() const { return left_; }
+
+  /// Leaves out arrivals that a source's worst latency does not need, with at most this many
+  /// simulations: what is left explains it.
+  void simplify(std::size_t source, int simulations) {
+    Attack& attack = attacks_[source];
+    std::size_t most = 0;
+    for (const auto& each : attack.arrivals) {
+      most = std::max(most, each.size());
+    }
+    for (std::size_t size = std::bit_floor(most); size > 0; size /= 2) {
+      for (std::size_t i = 0; i < attack.arrivals.size(); ++i) {
+        thin_out(source, i, size, simulations);
+      }
+    }
+    attack.arrivals = from_first_cycle(std::move(attack.arrivals));
   }
 
   /// The worst found for each source, whichever source was the target.
@@ -136,6 +176,7 @@ class Adversary {
   static constexpr std::size_t most_arrivals = 4096;  ///< of one source in one simulation
   static constexpr std::size_t most_gaps = 8;
   static constexpr std::size_t most_edges = 64;
+  static constexpr std::int64_t steps = 4096;  ///< of a simulation, between two looks at its time
 
   /// A time in which a partition has no slot.
   struct Gap {
@@ -342,32 +383,29 @@ class Adversary {
 
   // --- simulation --------------------------------------------------------------------------------
 
+  using Times = std::vector<std::vector<std::int64_t>>;  ///< by source
+
   /// Simulates a pattern; keeps it if it is no better for the target than the worst so far.
   void attempt(const Pattern& pattern) {
     if (left_ <= 0) {
       return;
     }
     --left_;
-    std::vector<Arrivals> arrivals;
     for (std::size_t i = 0; i < times_.size(); ++i) {
       Plan plan = pattern.plans[i];
       for (Burst& burst : plan) {
         burst.from = std::max(burst.from, Instant());
       }
       expand(plan, tables_[i], pattern.until, times_[i]);
-      arrivals.emplace_back(ListedArrivals(times_[i]));
     }
-    recorder_.records.clear();
-    Simulator<Recorder> simulator(system_, mode_, std::move(arrivals), endless, false, recorder_);
-    while (!simulator.run(std::numeric_limits<std::int64_t>::max())) {
-    }
+    const std::vector<SourceFigures> figures = simulate(times_);
     for (std::size_t i = 0; i < times_.size(); ++i) {
-      if (simulator.figures()[i].max > attacks_[i].latency) {
-        attacks_[i] = {simulator.figures()[i].max, from_first_cycle()};
+      if (figures[i].max > attacks_[i].latency) {
+        attacks_[i] = {figures[i].max, from_first_cycle(times_)};
       }
     }
-    if (simulator.figures()[target_].max >= best_.latency) {
-      best_.latency = simulator.figures()[target_].max;
+    if (figures[target_].max >= best_.latency) {
+      best_.latency = figures[target_].max;
       best_.pattern = pattern;
       best_.records = recorder_.records;
       const auto latency = [this](const IrqRecord& record) {
@@ -379,27 +417,60 @@ class Adversary {
     }
   }
 
-  /// The arrivals of this simulation, earlier by whole cycles: nothing happens before the first.
-  [[nodiscard]] std::vector<std::vector<std::int64_t>> from_first_cycle() const {
+  /// Simulates until every IRQ that has a bound must have ended. Another may never end.
+  [[nodiscard]] std::vector<SourceFigures> simulate(const Times& times) {
+    Instant last;
+    std::vector<Arrivals> arrivals;
+    for (const auto& each : times) {
+      last = each.empty() ? last : std::max(last, Instant(each.back()));
+      arrivals.emplace_back(ListedArrivals(each));
+    }
+    recorder_.records.clear();
+    Simulator<Recorder> simulator(system_, mode_, std::move(arrivals), endless, false, recorder_);
+    while (!simulator.run(steps) && simulator.now() <= last + longest_bound_) {
+    }
+    return {simulator.figures().begin(), simulator.figures().end()};
+  }
+
+  /// The same arrivals earlier by whole cycles: nothing happens before the first.
+  [[nodiscard]] Times from_first_cycle(Times times) const {
     std::int64_t first = std::numeric_limits<std::int64_t>::max();
-    for (const auto& each : times_) {
+    for (const auto& each : times) {
       first = each.empty() ? first : std::min(first, each.front());
     }
     const std::int64_t cycle = system_.table().cycle().ns();
     const std::int64_t before = first / cycle * cycle;
-    auto result = times_;
-    for (auto& each : result) {
+    for (auto& each : times) {
       for (std::int64_t& at : each) {
         at -= before;
       }
     }
-    return result;
+    return times;
+  }
+
+  /// Leaves out `size` arrivals of a source wherever that does not lower the latency.
+  void thin_out(std::size_t target, std::size_t source, std::size_t size, int& simulations) {
+    Attack& attack = attacks_[target];
+    for (std::size_t at = 0; at < attack.arrivals[source].size() && simulations > 0;) {
+      Times fewer = attack.arrivals;
+      auto& times = fewer[source];
+      const auto from = times.begin() + static_cast<std::ptrdiff_t>(at);
+      times.erase(from, from + static_cast<std::ptrdiff_t>(std::min(size, times.size() - at)));
+      --simulations;
+      const Duration latency = simulate(fewer)[target].max;
+      if (latency >= attack.latency) {
+        attack = {latency, std::move(fewer)};
+      } else {
+        at += size;
+      }
+    }
   }
 
   const System& system_;
   Mode mode_;
   const SystemBound& bounds_;
   Random random_;
+  Duration longest_bound_;
 
   std::size_t target_ = 0;
   int left_ = 0;     ///< simulations

@@ -9,6 +9,7 @@ from latenz.analysis.bound import (
     bound,
     printed_equations,
 )
+from latenz.analysis.check import Check, CheckedSource, check
 from latenz.analysis.simulate import (
     Irqs,
     Segments,
@@ -20,6 +21,8 @@ from latenz.analysis.simulate import (
 
 __all__ = [
     "Bounds",
+    "Check",
+    "CheckedSource",
     "Irqs",
     "PartitionPromise",
     "Printed",
@@ -30,6 +33,7 @@ __all__ = [
     "Simulator",
     "SourceBound",
     "bound",
+    "check",
     "printed_equations",
     "simulate",
 ]

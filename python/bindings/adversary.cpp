@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search for arrivals that reach a bound, in steps without Python's lock.
+#include "latenz/adversary.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include "core.hpp"
+#include "latenz/bound.hpp"
+#include "latenz/system.hpp"
+
+namespace nb = nanobind;
+
+namespace latenz::python {
+namespace {
+
+/// An adversary with what it refers to.
+class Search {
+ public:
+  Search(System system, Mode mode, std::int64_t horizon, std::uint64_t seed)
+      : system_(std::move(system)),
+        bounds_(bound(system_, mode, Duration(horizon))),
+        adversary_(system_, mode, bounds_, seed) {}
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
+  Search(Search&&) = delete;
+  Search& operator=(Search&&) = delete;
+  ~Search() = default;
+
+  void begin(std::size_t target, int simulations) {
+    if (target >= system_.sources().size()) throw nb::index_error("no such source");
+    const nb::gil_scoped_release release;
+    adversary_.begin(target, simulations);
+  }
+  bool go_on(int simulations) {
+    const nb::gil_scoped_release release;
+    return adversary_.go_on(simulations);
+  }
+  void simplify(std::size_t source, int simulations) {
+    if (source >= system_.sources().size()) throw nb::index_error("no such source");
+    const nb::gil_scoped_release release;
+    adversary_.simplify(source, simulations);
+  }
+  [[nodiscard]] int left() const { return adversary_.left(); }
+
+  [[nodiscard]] std::optional<std::int64_t> highest(std::size_t source) const {
+    const Attack& attack = attack_on(source);
+    if (attack.arrivals.empty()) return std::nullopt;
+    return attack.latency.ns();
+  }
+  [[nodiscard]] std::vector<std::vector<std::int64_t>> arrivals(std::size_t source) const {
+    return attack_on(source).arrivals;
+  }
+
+ private:
+  [[nodiscard]] const Attack& attack_on(std::size_t source) const {
+    if (source >= adversary_.attacks().size()) throw nb::index_error("no such source");
+    return adversary_.attacks()[source];
+  }
+
+  System system_;
+  SystemBound bounds_;
+  Adversary adversary_;
+};
+
+}  // namespace
+
+void bind_adversary(nb::module_& module) {
+  nb::class_<Search>(module, "Adversary")
+      .def(nb::init<System, Mode, std::int64_t, std::uint64_t>(), nb::arg("system"),
+           nb::arg("mode"), nb::arg("horizon_ns"), nb::arg("seed"))
+      .def("begin", &Search::begin, nb::arg("target"), nb::arg("simulations"))
+      .def("go_on", &Search::go_on, nb::arg("simulations"))
+      .def("simplify", &Search::simplify, nb::arg("source"), nb::arg("simulations"))
+      .def_prop_ro("left", &Search::left)
+      .def("highest_ns", &Search::highest, nb::arg("source"))
+      .def("arrivals_ns", &Search::arrivals, nb::arg("source"));
+}
+
+}  // namespace latenz::python
