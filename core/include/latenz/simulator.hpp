@@ -161,6 +161,10 @@ class Simulator {
     return false;
   }
 
+  /// Takes the longest latency that each source is allowed. Debug builds stop at an IRQ above it,
+  /// as they do where a queue is not served in order or a budget is exceeded.
+  void expect(std::vector<Duration> limits) { limits_ = std::move(limits); }
+
   [[nodiscard]] std::span<const SourceFigures> figures() const { return figures_; }
   [[nodiscard]] Instant now() const { return now_; }
 
@@ -195,6 +199,7 @@ class Simulator {
     Fifo<Pending> queue;
     Fifo<std::uint64_t> accepted;  ///< mode carry: IRQs whose budget is unused
     std::uint64_t period = 0;
+    Instant served;  ///< top handler of the last IRQ that ended
   };
 
   enum class Phase : std::uint8_t { none, entering, executing, leaving };
@@ -346,6 +351,7 @@ class Simulator {
     if (phase_ == Phase::executing) {
       const Duration most = std::min(left_, until - now_);
       left_ -= serve(job_.partition, most, Activity::interposed_handler);
+      assert(left_ >= Duration() && "no job executes longer than its budget");
     } else {
       const Duration step = std::min(left_, until - now_);
       now_ += step;
@@ -389,6 +395,9 @@ class Simulator {
   void complete(PartitionState& partition) {
     const Pending& irq = partition.queue.front();
     assert(irq.arrival <= irq.top_start && irq.top_start <= now_);
+    assert(partition.served <= irq.top_start && "queues are served in the order of top handlers");
+    assert((limits_.empty() || now_ - irq.arrival <= limits_[irq.source]) && "IRQ above its bound");
+    partition.served = irq.top_start;
     if (!partition.accepted.empty() && partition.accepted.front() == partition.queue.first()) {
       partition.accepted.pop();
     }
@@ -417,6 +426,7 @@ class Simulator {
   std::vector<Arrivals> arrivals_;
   std::int64_t irqs_left_;
   std::vector<SourceFigures> figures_;
+  std::vector<Duration> limits_;
   std::vector<PartitionState> partitions_;
   std::vector<SourceState> sources_;
 
