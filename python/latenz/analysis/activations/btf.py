@@ -25,7 +25,7 @@ _PARAMETERS = (
     b"|entitytypemapping|entitytable|entitytypetable|typetable"
 )
 _HEAD = re.compile(  # a parameter, after comments at most
-    rb"(?:\xef\xbb\xbf)?\s*(?:#(?: .*)?\r?\n\s*)*#(?:%s)\b" % _PARAMETERS, re.I
+    rb"(?:\xef\xbb\xbf)?\s*(?:#(?: [^\r\n]*)?[\r\n]\s*)*#(?:%s)\b" % _PARAMETERS, re.I
 )
 _PARAMETER = re.compile(r"#(-?\w+)\s+(.*)")
 _SCALES: dict[str, int | Fraction] = {
@@ -35,8 +35,9 @@ _SCALES: dict[str, int | Fraction] = {
     "ms": 1_000_000,
     "s": 1_000_000_000,
 }
-_TASK, _ISR = "T", "I"
 _ACTIVATE, _TOO_MANY, _START = "activate", "mtalimitexceeded", "start"
+_ISR_EVENTS = (_ACTIVATE, _TOO_MANY, _START)
+_COUNTED = {"T": (_ACTIVATE, _TOO_MANY), "I": _ISR_EVENTS, "ISR": _ISR_EVENTS}
 _MAPPED = {  # what gives numbers a name: `#typeMapping 0 T`, or `#typeTable` and lines `#-0 T`
     "entitymapping": "entities",
     "entitytable": "entities",
@@ -69,6 +70,7 @@ class _Trace:
         self.event = event
         self.unit_ns: int | Fraction | None = None
         self.names: dict[str, dict[str, str]] = {"entities": {}, "types": {}}
+        self.targets: dict[str, str] = {}
         self.table: str | None = None
         self.last_ns = 0
         self.rounded = False
@@ -84,6 +86,7 @@ class _Trace:
             self._take_event(line, content)
 
     def _take_parameter(self, line: int, content: str) -> None:
+        self.targets.clear()
         match = _PARAMETER.fullmatch(content.rstrip())
         if match is None:
             self.table = _MAPPED.get(content[1:].strip().lower())
@@ -113,43 +116,45 @@ class _Trace:
                 line,
                 "write time,source,instance,type,target,instance,event",
             )
+        kind, event = self._name("types", fields[3]), fields[6].strip()
+        if self.event is not None:
+            if event == self.event:
+                self.activated.add(self._target(line, fields[4]), self._time_ns(line, fields[0]))
+        elif event in _COUNTED.get(kind, ()):
+            self._take_usual(line, fields, event)
+
+    def _take_usual(self, line: int, fields: list[str], event: str) -> None:
+        name, time_ns = self._target(line, fields[4]), self._time_ns(line, fields[0])
+        if event == _START:
+            self.started.add(name, time_ns)
+            return
+        self.activated.add(name, time_ns)
+        if event == _TOO_MANY:
+            self.too_many[name] = self.too_many.get(name, 0) + 1
+
+    def _time_ns(self, line: int, text: str) -> int:
         if self.unit_ns is None:
             remedy = "write for example #timeScale ns before the first event"
             raise self.source.bad("the unit of the time stamps is not known", line, remedy)
-        time_ns, exact = nanoseconds(self.source, fields[0].strip(), self.unit_ns, line)
+        time_ns, exact = nanoseconds(self.source, text.strip(), self.unit_ns, line)
         if time_ns < self.last_ns:
             what = f"{time_ns} ns comes after {self.last_ns} ns"
             raise self.source.bad(what, line, "time stamps must not decrease")
         self.last_ns = time_ns
-        kind, event = self._name("types", fields[3]), fields[6].strip()
-        if self.event is None:
-            self._take_usual(line, kind, fields[4], event, time_ns)
-        elif event == self.event:
-            self.activated.add(self._target(line, fields[4]), time_ns)
-        else:
-            return
         self.rounded |= not exact
-
-    def _take_usual(self, line: int, kind: str, target: str, event: str, time_ns: int) -> None:
-        if kind not in (_TASK, _ISR, "ISR"):
-            return
-        if event in (_ACTIVATE, _TOO_MANY):
-            name = self._target(line, target)
-            self.activated.add(name, time_ns)
-            if event == _TOO_MANY:
-                self.too_many[name] = self.too_many.get(name, 0) + 1
-        elif event == _START and kind != _TASK:
-            self.started.add(self._target(line, target), time_ns)
+        return time_ns
 
     def _name(self, table: str, text: str) -> str:
         text = text.strip()
         return self.names[table].get(text, text)
 
     def _target(self, line: int, text: str) -> str:
-        name = self._name("entities", text)
-        if not name:
-            raise self.source.bad("the target has no name", line, "the fifth field names it")
-        return printable(name)
+        name = self.targets.get(text)
+        if name is None:
+            if not (found := self._name("entities", text)):
+                raise self.source.bad("the target has no name", line, "the fifth field names it")
+            name = self.targets[text] = printable(found)
+        return name
 
     def recorded(self) -> Recorded:
         """Return what was read; starts stand in for activations where there are none."""
@@ -158,7 +163,7 @@ class _Trace:
             if name not in found:
                 found[name] = times
                 self.warnings.append(
-                    f"{name} has no event activate; its start is taken, which can come later"
+                    f"{name} has no event {_ACTIVATE}; its start is taken, which can come later"
                 )
         for name, count in self.too_many.items():
             self.warnings.append(
@@ -166,5 +171,5 @@ class _Trace:
             )
         if self.rounded:
             self.warnings.append("time stamps below 1 ns were cut off: distances may err by 1 ns")
-        what = self.event or "activate of a task or interrupt service routine"
+        what = self.event or f"{_ACTIVATE} of a task or interrupt service routine"
         return Recorded(found, self.warnings, f"there is no event {what}")

@@ -35,7 +35,7 @@ _NAMES = {
     "sched_wakeup": "{comm} (pid {pid})",
     "sched_waking": "{comm} (pid {pid})",
 }
-_FIELD_END = r"=(.*?)\]?(?= +\[?\w+=|\s*$)"
+_FIELD_END = r"=(.*?)\]?(?= \[?\w+=|$)"
 _EXAMPLE = "a line looks like: can-12 [000] d.h1. 34.567890: irq_handler_entry: irq=5 name=can0"
 _CLOCK = "time stamps must be seconds: trace with the clock local, global, mono or boot"
 
@@ -121,7 +121,7 @@ class _Trace:
     def _new_name(self, line: int, cpu: str, text: str) -> str:
         values = {"cpu": str(int(cpu))}
         for field, pattern in self.fields.items():
-            match = pattern.search(text)
+            match = pattern.search(text.rstrip())
             if match is None or not match[1]:
                 what = f"{self.event} has no field {field}"
                 raise self.source.bad(what, line, _EXAMPLE)
