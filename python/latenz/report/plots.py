@@ -37,12 +37,37 @@ class Plot:
     y: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class PlotTable:
+    """A table below the plots.
+
+    Attributes:
+        title: Stands above it.
+        caption: What it shows, in words.
+        headings: One for each column.
+        rows: Their texts, the first of each being its name; a text may have several lines.
+        figures: How many columns after the names hold figures.
+    """
+
+    title: str
+    caption: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    figures: int
+
+
 def plain(text: str) -> str:
     """Return a text of unknown origin such that plotly takes none of it for markup."""
     return str(escape(text))
 
 
-def write_plots(output: Path, title: str, notes: Sequence[str], plots: Sequence[Plot]) -> None:
+def write_plots(
+    output: Path,
+    title: str,
+    notes: Sequence[str],
+    plots: Sequence[Plot],
+    tables: Sequence[PlotTable] = (),
+) -> None:
     """Write one self-contained HTML file.
 
     Args:
@@ -50,6 +75,7 @@ def write_plots(output: Path, title: str, notes: Sequence[str], plots: Sequence[
         title: Of the page.
         notes: What a reader must know, above all plots.
         plots: In their order.
+        tables: In theirs.
 
     Raises:
         BadInput: The file cannot be written.
@@ -65,6 +91,7 @@ def write_plots(output: Path, title: str, notes: Sequence[str], plots: Sequence[
         title=title,
         notes=notes,
         plots=plots,
+        tables=tables,
         policy=content_policy(scripts),
         scripts={name: Markup(text) for name, text in scripts.items()},  # noqa: S704 - our own files
         style=Markup((ASSETS / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - ours

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from latenz.analysis.explore import words
 from latenz.analysis.explore.evaluate import COLUMNS, OBJECTIVES, Objective
 from latenz.analysis.explore.result import CANDIDATES, Candidate, Exploration
-from latenz.report.plots import Plot, plain, write_plots
+from latenz.report.plots import Plot, PlotTable, plain, write_plots
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,12 +32,26 @@ def write_page(found: Exploration, path: Path) -> None:
         BadInput: It cannot be written.
     """
     title = "All deadlines can hold" if found.front else "No candidate meets all deadlines"
-    notes = [words.asked(found.plan), words.tried(found)]
-    if not found.front:
-        notes.append(words.blocked(found))
-    write_plots(
-        path, title, [f"{note[0].upper()}{note[1:]}." for note in notes], [_plot(found, path)]
-    )
+    notes = [] if found.front else [f"{words.blocked(found)}."]
+    write_plots(path, title, notes, [_plot(found, path)], _tables(found))
+
+
+def _tables(found: Exploration) -> list[PlotTable]:
+    headings, rows = words.table(found)
+    best = f"The best in {found.plan.objectives[0]} first; system n is written as system-n.toml."
+    figures = [row[:-1] for row in rows]
+    changed = [(row[0], row[-1]) for row in rows[1:]]
+    return [
+        PlotTable("Systems", best, headings[:-1], figures, len(headings) - 2),
+        PlotTable("What changes", "Against the given system.", ("system", "changed"), changed, 0),
+        _reasons(found),
+    ]
+
+
+def _reasons(found: Exploration) -> PlotTable:
+    rows = [(reason, f"{count:,}") for reason, count in found.reasons.items()]
+    caption = "A bound above a deadline does not show that the deadline can be missed."
+    return PlotTable("Why others are not shown to fit", caption, ("reason", "candidates"), rows, 1)
 
 
 def _plot(found: Exploration, path: Path) -> Plot:
@@ -54,15 +68,15 @@ def _plot(found: Exploration, path: Path) -> Plot:
         },
         {
             **_points(found, [("as given", found.given)], across, up),
-            "name": "as given",
+            "name": f"as given{' (misses a deadline)' * (found.given.reason is not None)}",
             "mode": "markers",
             "marker": {"size": 12, "symbol": "x"},
         },
     ]
     caption = (
-        f"Systems that meet all deadlines: {_TITLES[across]} across, {_TITLES[up]} upwards. What "
-        "is on the front can be bettered in one objective only at the cost of another; pointing "
-        "at it tells its bounds and what changed."
+        f"{words.asked(found.plan)}; {words.tried(found)}. Across: {_TITLES[across]}; upwards: "
+        f"{_TITLES[up]}. What is on the front can be bettered in one objective only at the cost "
+        "of another; pointing at it tells its bounds and what changed."
     )
     return Plot("Pareto front", caption, traces, _axis(across), _axis(up))
 

@@ -8,7 +8,6 @@ from rich.table import Table
 from latenz.analysis.explore import words
 from latenz.analysis.explore.result import Candidate, Exploration
 from latenz.analysis.show import console_for_tables, plain_table, print_titled
-from latenz.durations import format_duration
 
 _ROWS = 20
 
@@ -31,23 +30,11 @@ def print_exploration(found: Exploration, folder: Path) -> None:
 
 
 def _table(found: Exploration) -> Table:
-    limits = found.plan.deadlines_ns
-    table = plain_table(
-        "system",
-        "interference",
-        "switches/s",
-        *(f"{name} of {format_duration(limit)}" for name, limit in limits.items()),
-    )
-    table.add_column("changed", overflow="fold", ratio=1)
-    rows = [("given", found.given), *((str(n), each) for n, each in enumerate(found.front, 1))]
-    for name, each in rows[: _ROWS + 1]:
-        table.add_row(
-            name,
-            "-" if each.interference is None else f"{each.interference:.2%}",
-            f"{each.switches_per_s:.6g}",
-            *(words.duration(each.bounds_ns[source]) for source in limits),
-            "\n".join(words.changes(found.given.system, each.system)),
-        )
+    headings, rows = words.table(found)
+    table = plain_table(*headings[:-1])
+    table.add_column(headings[-1], overflow="fold", ratio=1)
+    for row in rows[: _ROWS + 1]:
+        table.add_row(*row)
     return table
 
 

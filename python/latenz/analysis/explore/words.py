@@ -22,13 +22,14 @@ def asked(plan: Plan) -> str:
     """Return deadlines and objectives."""
     limits = ", ".join(f"{name} {format_duration(ns)}" for name, ns in plan.deadlines_ns.items())
     objectives = ", then ".join(plan.objectives)
-    return f"deadlines: {limits}; minimised: {objectives}; mode {plan.system.mode}"
+    return f"Deadlines: {limits}; minimised: {objectives}; mode {plan.system.mode}"
 
 
 def tried(found: Exploration) -> str:
     """Return how many candidates were evaluated, and how many of them do."""
     whole = "all" if found.evaluated == found.possible else f"{found.evaluated:,} of"
-    return f"{whole} {found.possible:,} candidates tried, {found.feasible:,} meet all deadlines"
+    fitting = f", {found.feasible:,} meet all deadlines" if found.feasible else ""
+    return f"{whole} {found.possible:,} candidates tried{fitting}"
 
 
 def interference(candidate: Candidate) -> str:
@@ -67,6 +68,25 @@ def monitor(found: Monitor | None) -> str:
     if found is None:
         return "none, never interposed"
     return ", ".join(map(format_duration, found.distances_ns))
+
+
+def table(found: Exploration) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows of the given system and of those on the front, best first."""
+    limits = found.plan.deadlines_ns
+    headings = ["system", "interference", "switches/s"]
+    headings += [f"{name} of {format_duration(limit)}" for name, limit in limits.items()]
+    named = [("given", found.given), *((str(n), each) for n, each in enumerate(found.front, 1))]
+    rows = [
+        [
+            name,
+            "-" if each.interference is None else f"{each.interference:.2%}",
+            f"{each.switches_per_s:.6g}",
+            *(duration(each.bounds_ns[source]) for source in limits),
+            "\n".join(changes(found.given.system, each.system)),
+        ]
+        for name, each in named
+    ]
+    return [*headings, "changed"], rows
 
 
 def blocked(found: Exploration) -> str:
