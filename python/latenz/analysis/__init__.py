@@ -10,6 +10,7 @@ from latenz.analysis.bound import (
     printed_equations,
 )
 from latenz.analysis.check import Check, CheckedSource, check
+from latenz.analysis.learn import HoldOut, Learned, LearnedSource, Step, learn
 from latenz.analysis.simulate import (
     Irqs,
     Segments,
@@ -23,7 +24,10 @@ __all__ = [
     "Bounds",
     "Check",
     "CheckedSource",
+    "HoldOut",
     "Irqs",
+    "Learned",
+    "LearnedSource",
     "PartitionPromise",
     "Printed",
     "Segments",
@@ -32,8 +36,10 @@ __all__ = [
     "Simulation",
     "Simulator",
     "SourceBound",
+    "Step",
     "bound",
     "check",
+    "learn",
     "printed_equations",
     "simulate",
 ]
