@@ -47,13 +47,13 @@ def ignition(random_numbers: random.Random) -> Iterator[int]:
         at_us += distance_us * (1 + JITTER * (random_numbers.random() - 0.5))
 
 
-def trace() -> list[int]:
+def trace(seed: int = SEED) -> list[int]:
     """Return the activations of all tasks in nanoseconds, sorted."""
     tasks = [
-        periodic(period_us, random.Random(f"{SEED}/{task}"))  # noqa: S311 - no secret
+        periodic(period_us, random.Random(f"{seed}/{task}"))  # noqa: S311 - no secret
         for task, period_us in enumerate(PERIODS_US)
     ]
-    tasks.append(ignition(random.Random(f"{SEED}/ignition")))  # noqa: S311 - no secret
+    tasks.append(ignition(random.Random(f"{seed}/ignition")))  # noqa: S311 - no secret
     return list(islice(merge(*tasks), ACTIVATIONS))
 
 
