@@ -1,20 +1,13 @@
 """What was learned, as terminal tables and as lines for a system file."""
 
-import csv
-from collections.abc import Mapping
-from pathlib import Path
-
-import numpy as np
 from rich.console import Console
 
-from latenz.analysis.learn import Learned, LearnedSource, Times
+from latenz.analysis.learn import Learned, LearnedSource
 from latenz.analysis.show import console_for_tables, plain_table, print_titled
-from latenz.durations import NANOSECONDS, format_duration
-from latenz.files import replacing
-from latenz.system.trace import COLUMNS
+from latenz.durations import format_duration
+from latenz.system.writer import distances_text
 
 _MOST_DISTANCES = 8  # columns that fit a page; --json has all
-_UNITS = ("s", "ms", "us", "ns")
 
 
 def print_learned(learned: Learned) -> None:
@@ -37,33 +30,8 @@ def system_lines(learned: Learned) -> str:
         lines.append(
             f"# {source.name}: observed in {source.learned_from} activations, a sample and no bound"
         )
-        distances = ", ".join(f'"{exact_duration(each)}"' for each in source.distances_ns)
-        lines.append(f"monitor = {{ distances = [{distances}] }}")
+        lines.append(f"monitor = {{ distances = {distances_text(source.distances_ns)} }}")
     return "\n".join(lines)
-
-
-def exact_duration(nanoseconds: int) -> str:
-    """Return a duration as system files take it, in the largest unit that needs no fraction."""
-    unit = next(each for each in _UNITS if nanoseconds % NANOSECONDS[each] == 0)
-    return f"{nanoseconds // NANOSECONDS[unit]} {unit}"
-
-
-def write_arrivals(path: Path, times_by_source: Mapping[str, Times]) -> None:
-    """Write activations as a CSV trace that begins at time 0, whatever format they came from.
-
-    Raises:
-        BadInput: The file cannot be written.
-    """
-    names = list(times_by_source)
-    times = np.concatenate(list(times_by_source.values()))
-    owners = np.repeat(np.arange(len(names)), [len(each) for each in times_by_source.values()])
-    order = np.argsort(times, kind="stable")
-    begin_ns = int(times[order[0]])
-    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for at in order:
-            writer.writerow((names[owners[at]], int(times[at]) - begin_ns))
 
 
 def _print_distances(console: Console, source: LearnedSource) -> None:

@@ -73,9 +73,9 @@ def command(
     for warning in warnings:
         typer.echo(f"latenz: warning: {warning}", err=True)
     if arrivals_out:
-        from latenz.analysis.learn_show import write_arrivals
+        from latenz.system.writer import write_arrivals
 
-        write_arrivals(arrivals_out, recorded.times_by_source)
+        write_arrivals(recorded.from_zero(), arrivals_out)
     if output:
         from latenz.analysis.learn_page import write_page
 

@@ -1,6 +1,7 @@
 """Writes systems as the files that `read_system` reads."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from latenz.files import replacing
@@ -13,7 +14,7 @@ from latenz.system.model import (
     Source,
     System,
 )
-from latenz.system.trace import COLUMNS
+from latenz.system.trace import COLUMNS, Times
 
 _UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1))
 
@@ -33,12 +34,12 @@ def write_system(system: System, path: Path, comment: str = "") -> None:
     """
     trace = path.with_suffix(".arrivals.csv")
     recorded = {
-        source.name: source.arrival
+        source.name: source.arrival.times_ns
         for source in system.sources
         if isinstance(source.arrival, RecordedTrace)
     }
     if recorded:
-        _write_arrivals(recorded, trace)
+        write_arrivals(recorded, trace)
     with replacing(path) as partial:
         partial.write_text(_text(system, trace.name, comment), encoding="utf-8")
 
@@ -74,7 +75,7 @@ def _source(source: Source, trace: str) -> list[str]:
         f"arrival = {{ {_arrival(source.arrival, trace)} }}",
     ]
     if source.monitor is not None:
-        lines.append(f"monitor = {{ distances = {_times(source.monitor.distances_ns)} }}")
+        lines.append(f"monitor = {{ distances = {distances_text(source.monitor.distances_ns)} }}")
     return lines
 
 
@@ -86,7 +87,7 @@ def _arrival(arrival: Arrival, trace: str) -> str:
                 f"min_distance = {_time(distance)}"
             )
         case Distances(distances):
-            return f'kind = "distances", distances = {_times(distances)}'
+            return f'kind = "distances", distances = {distances_text(distances)}'
         case Exponential(mean, distance, seed):
             return (
                 f'kind = "exponential", mean = {_time(mean)}, min_distance = {_time(distance)}, '
@@ -106,22 +107,25 @@ def _time(nanoseconds: int) -> str:
     return f'"{nanoseconds // size} {unit}"' if nanoseconds else "0"
 
 
-def _times(distances_ns: tuple[int, ...]) -> str:
+def distances_text(distances_ns: tuple[int, ...]) -> str:
+    """Return minimum distances as a system file takes them."""
     return f"[{', '.join(map(_time, distances_ns))}]"
 
 
-def _write_arrivals(recorded: dict[str, RecordedTrace], path: Path) -> None:
-    """Write arrivals sorted by time; at equal times in the order of the sources."""
+def write_arrivals(times_by_source: Mapping[str, Times], path: Path) -> None:
+    """Write arrivals as CSV, sorted by time; at equal times in the order of the sources.
+
+    Raises:
+        BadInput: The file cannot be written.
+    """
     import numpy as np
     import pyarrow as pa
     from pyarrow import csv
 
-    sources = [
-        np.full(len(arrival.times_ns), number) for number, arrival in enumerate(recorded.values())
-    ]
-    times = np.concatenate([arrival.times_ns for arrival in recorded.values()])
+    sources = [np.full(len(times), number) for number, times in enumerate(times_by_source.values())]
+    times = np.concatenate(list(times_by_source.values()))
     order = np.argsort(times, kind="stable")
-    names = pa.array(list(recorded)).take(pa.array(np.concatenate(sources)[order]))
+    names = pa.array(list(times_by_source)).take(pa.array(np.concatenate(sources)[order]))
     table = pa.table([names, pa.array(times[order])], names=list(COLUMNS))
     with replacing(path) as partial:
         csv.write_csv(table, partial, csv.WriteOptions(quoting_style="needed"))

@@ -232,6 +232,8 @@ FTRACE = "# tracer: nop\n a-1 [000] d.h1. 5.000001: irq_handler_entry: irq=1 nam
         ("source,time_ns\ncan,5\ncan,4\n", ":3: 4 ns comes after 5 ns"),
         ("source,time_ns\ncan,99999999999999999999\n", ":2: "),
         ("source,time_ns\n", "holds no activation"),
+        ("source,time_ns\n,5\n", "'' is no name"),
+        ("source,time_ns\na\x1b[2J,5\n", "'a\\x1b[2J' is no name"),
         (BTF + "4,S,0,T,A,0,activate\n", ":4 (btf): 4 ns comes after 5 ns"),
         (BTF + "9,S,0,T,A,0\n", ":4 (btf): '9,S,0,T,A,0' is no event"),
         (BTF + "x,S,0,T,A,0,activate\n", ":4 (btf): the time stamp is 'x'"),

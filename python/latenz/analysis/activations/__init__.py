@@ -11,7 +11,7 @@ from pathlib import Path
 from latenz import importers
 from latenz.analysis.activations import btf, ftrace, samples
 from latenz.analysis.activations.text import Recorded
-from latenz.errors import BadInput, closest
+from latenz.errors import BadInput, closest, shown
 from latenz.importers.source import HEAD_BYTES, Options, Source
 from latenz.store.journal import MAGIC as JOURNAL
 from latenz.system.trace import COLUMNS, Times, read_times
@@ -36,6 +36,11 @@ class Activations:
     format: str
     times_by_source: dict[str, Times]
     warnings: tuple[str, ...] = ()
+
+    def from_zero(self) -> dict[str, Times]:
+        """Return the same times counted from the first of all activations."""
+        begin_ns = min(int(times[0]) for times in self.times_by_source.values())
+        return {name: times - begin_ns for name, times in self.times_by_source.items()}
 
 
 def read_activations(
@@ -73,6 +78,8 @@ def read_activations(
         raise BadInput(f"cannot be read ({error.strerror or error})", str(path)) from None
     if not recorded.times_by_source:
         raise BadInput("holds no activation", str(path), recorded.advice)
+    if wrong := [each for each in recorded.times_by_source if not (each and each.isprintable())]:
+        raise BadInput(f"{shown(wrong[0])} is no name", str(path), "sources have printable names")
     return Activations(
         name, _chosen(recorded.times_by_source, sources, path), tuple(recorded.warnings)
     )
