@@ -2,6 +2,7 @@
 // The search for arrivals that reach a bound, in steps without Python's lock.
 #include "latenz/adversary.hpp"
 
+#include <chrono>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -24,7 +25,7 @@ class Search {
   Search(System system, Mode mode, std::int64_t horizon, std::uint64_t seed)
       : system_(std::move(system)),
         bounds_(bound(system_, mode, Duration(horizon))),
-        adversary_(system_, mode, bounds_, seed) {}
+        adversary_(system_, mode, bounds_, seed, [this] { look_for_signals(); }) {}
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
   Search(Search&&) = delete;
@@ -57,11 +58,21 @@ class Search {
   }
 
  private:
+  /// Ctrl-C raises KeyboardInterrupt soon, however long the searches are that Python asks for.
+  void look_for_signals() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - looked_ < std::chrono::milliseconds(50)) return;
+    looked_ = now;
+    const nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+
   [[nodiscard]] const Attack& attack_on(std::size_t source) const {
     if (source >= adversary_.attacks().size()) throw nb::index_error("no such source");
     return adversary_.attacks()[source];
   }
 
+  std::chrono::steady_clock::time_point looked_;
   System system_;
   SystemBound bounds_;
   Adversary adversary_;

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <utility>
@@ -97,11 +98,16 @@ struct Attack {
 class Adversary {
  public:
   /// @param bounds of this system in this mode; both must outlive this object
-  Adversary(const System& system, Mode mode, const SystemBound& bounds, std::uint64_t seed)
+  /// @param between called before each simulation and during long ones; an exception ends what is
+  ///        under way, and what was found stays
+  Adversary(
+      const System& system, Mode mode, const SystemBound& bounds, std::uint64_t seed,
+      std::function<void()> between = [] {})
       : system_(system),
         mode_(mode),
         bounds_(bounds),
         random_(seed),
+        between_(std::move(between)),
         times_(system.sources().size()),
         attacks_(system.sources().size()) {
     for (const QueueBound& queue : bounds.queues) {
@@ -419,6 +425,7 @@ class Adversary {
 
   /// Simulates until every IRQ that has a bound must have ended. Another may never end.
   [[nodiscard]] std::vector<SourceFigures> simulate(const Times& times) {
+    between_();
     Instant last;
     std::vector<Arrivals> arrivals;
     for (const auto& each : times) {
@@ -428,6 +435,7 @@ class Adversary {
     recorder_.records.clear();
     Simulator<Recorder> simulator(system_, mode_, std::move(arrivals), endless, false, recorder_);
     while (!simulator.run(steps) && simulator.now() <= last + longest_bound_) {
+      between_();
     }
     return {simulator.figures().begin(), simulator.figures().end()};
   }
@@ -470,6 +478,7 @@ class Adversary {
   Mode mode_;
   const SystemBound& bounds_;
   Random random_;
+  std::function<void()> between_;
   Duration longest_bound_;
 
   std::size_t target_ = 0;
