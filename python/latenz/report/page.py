@@ -5,9 +5,6 @@ figures' data are embedded so that no text can end their element, and a Content 
 admits only the three scripts of the page, by their hashes, and no request at all.
 """
 
-import base64
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +15,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-import jinja2
 from markupsafe import Markup
 
 from latenz import published
@@ -27,6 +23,13 @@ from latenz.files import replacing
 from latenz.model import Deadline, Handling, SampleSet
 from latenz.report import words
 from latenz.report.collect import Progress, Source, View, collect
+from latenz.report.embedded import (
+    ASSETS,
+    content_policy,
+    json_script,
+    plotly_code,
+    templates,
+)
 from latenz.report.figures import by_time_base, figures
 from latenz.report.interrupts import interrupt_figures
 from latenz.statistics import QUANTILES, Summary, Verdict
@@ -34,7 +37,6 @@ from latenz.statistics.tail import TailFit, TailRefusal
 from latenz.store import open_sample_sets
 from latenz.store.run import Run, RunInfo
 
-_ASSETS = Path(__file__).parent / "assets"
 _SEVERITY = {"violates": 0, "not shown": 1, "meets": 2}
 _WORST_SHOWN = 20
 
@@ -168,17 +170,11 @@ def _sources(runs: Sequence[ReportedRun]) -> list[Source]:
 def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
     """Return the page."""
     scripts = {
-        "theme": (_ASSETS / "theme.js").read_text(encoding="utf-8"),
-        "report": (_ASSETS / "report.js").read_text(encoding="utf-8"),
-        "plotly": _plotly(),
+        "theme": (ASSETS / "theme.js").read_text(encoding="utf-8"),
+        "report": (ASSETS / "report.js").read_text(encoding="utf-8"),
+        "plotly": plotly_code(),
     }
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_ASSETS),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates()
     environment.filters.update(
         count=words.count,
         duration=words.duration,
@@ -205,20 +201,12 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
         worst=[(view, found) for view in views if (found := worst_samples(view))],
         notes=_notes(views),
         views=views,
-        policy=_policy(scripts),
+        policy=content_policy(scripts),
         scripts={name: Markup(text) for name, text in scripts.items()},  # noqa: S704 - our own files
-        style=Markup((_ASSETS / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - ours
+        style=Markup((ASSETS / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - ours
         version=version("latenz"),
         made=_moment(datetime.now(UTC).isoformat()),
     )
-
-
-def json_script(value: object) -> Markup:
-    """Return JSON that no text in it can turn into markup inside a script element."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704 - made harmless above
 
 
 def judged_deadlines(views: list[View]) -> list[JudgedDeadline]:
@@ -404,34 +392,3 @@ def _notes(views: list[View]) -> list[tuple[list[str], str]]:
         for note in view.summary.notes:
             found.setdefault(note, []).append(view.label)
     return [(labels, note) for note, labels in found.items()]
-
-
-def _plotly() -> str:
-    """Return the plotting library from its Python package; it must not end its own element."""
-    import plotly
-
-    text = (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_text("utf-8")
-    if "</script" in text.lower() or "<!--" in text:
-        raise BadInput(
-            f"plotly {version('plotly')} cannot be embedded: its code closes a script element",
-            "plotly.min.js",
-            "install the version in setup/python-base.lock",
-        )
-    return text
-
-
-def _policy(scripts: dict[str, str]) -> str:
-    """Return a Content Security Policy: only our scripts, no request of any kind.
-
-    Styles must be allowed inline because plotly.js sets them on the elements it draws; images
-    may be `data:` and `blob:`, which is how it saves a plot as a picture.
-    """
-    digests = (
-        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        for text in scripts.values()
-    )
-    return (
-        "default-src 'none'; script-src "
-        + " ".join(f"'sha256-{digest}'" for digest in digests)
-        + "; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
