@@ -163,36 +163,27 @@ void bind_system(nb::module_& module) {
   nb::class_<System>(module, "System").def("__init__", &SystemOfPairs::init);
 }
 
+/// Everything at once, as numbers: an analysis in Python has little time.
+nb::tuple evidence(const QueueBound& bound) {
+  nb::list shares;
+  for (const auto& share : bound.shares) {
+    shares.append(nb::make_tuple(share.top_handlers, share.top.ns(), share.bottom_handlers,
+                                 share.bottom.ns(), share.interposed, share.interposing.ns()));
+  }
+  return nb::make_tuple(static_cast<int>(bound.verdict), static_cast<int>(bound.reason),
+                        bound.culprit, bound.interposed, bounded(bound.latency),
+                        bounded(bound.busy_window), bound.offset.ns(), bound.blocked.ns(),
+                        bound.switches.ns(), shares);
+}
+
 void bind_bounds(nb::module_& module) {
-  nb::class_<SourceShare>(module, "SourceShare").def("as_tuple", [](const SourceShare& share) {
-    return nb::make_tuple(share.top_handlers, share.top.ns(), share.bottom_handlers,
-                          share.bottom.ns(), share.interposed, share.interposing.ns());
-  });
-  nb::enum_<Verdict>(module, "Verdict")
-      .value("bounded", Verdict::bounded)
-      .value("unbounded", Verdict::unbounded)
-      .value("past_horizon", Verdict::past_horizon);
-  nb::enum_<Reason>(module, "Reason")
-      .value("none", Reason::none)
-      .value("overload", Reason::overload)
-      .value("unlimited_arrivals", Reason::unlimited_arrivals)
-      .value("horizon", Reason::horizon)
-      .value("too_many_steps", Reason::too_many_steps)
-      .value("unlimited_deferral", Reason::unlimited_deferral);
-  nb::class_<QueueBound>(module, "QueueBound")
-      .def_ro("verdict", &QueueBound::verdict)
-      .def_ro("reason", &QueueBound::reason)
-      .def_ro("culprit", &QueueBound::culprit)
-      .def_ro("interposed", &QueueBound::interposed)
-      .def_prop_ro("latency_ns", [](const QueueBound& bound) { return bounded(bound.latency); })
-      .def_prop_ro("busy_window_ns",
-                   [](const QueueBound& bound) { return bounded(bound.busy_window); })
-      .def_prop_ro("offset_ns", [](const QueueBound& bound) { return bound.offset.ns(); })
-      .def_prop_ro("blocked_ns", [](const QueueBound& bound) { return bound.blocked.ns(); })
-      .def_prop_ro("switches_ns", [](const QueueBound& bound) { return bound.switches.ns(); })
-      .def_ro("shares", &QueueBound::shares);
   nb::class_<SystemBound>(module, "SystemBound")
-      .def_ro("queues", &SystemBound::queues)
+      .def_prop_ro("queues",
+                   [](const SystemBound& bound) {
+                     nb::list queues;
+                     for (const auto& queue : bound.queues) queues.append(evidence(queue));
+                     return queues;
+                   })
       .def_prop_ro("release_jitter_ns",
                    [](const SystemBound& bound) {
                      std::vector<std::optional<std::int64_t>> result;

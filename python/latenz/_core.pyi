@@ -118,48 +118,16 @@ class System:
         self, slots: Sequence[tuple[int, int]], costs: Costs, sources: Sequence[Source], /
     ) -> None: ...
 
-class Verdict(Enum):
-    bounded = 0
-    unbounded = 1
-    past_horizon = 2
+_Share = tuple[int, int, int, int, int, int]
+"""Top handlers and their time, bottom handlers and theirs, interposed jobs and theirs."""
 
-class Reason(Enum):
-    none = 0
-    overload = 1
-    unlimited_arrivals = 2
-    horizon = 3
-    too_many_steps = 4
-    unlimited_deferral = 5
-
-class SourceShare:
-    def as_tuple(self) -> tuple[int, int, int, int, int, int]:
-        """Top handlers and their time, bottom handlers and theirs, interposed jobs and theirs."""
-
-class QueueBound:
-    @property
-    def verdict(self) -> Verdict: ...
-    @property
-    def reason(self) -> Reason: ...
-    @property
-    def culprit(self) -> int: ...
-    @property
-    def interposed(self) -> bool: ...
-    @property
-    def latency_ns(self) -> int | None: ...
-    @property
-    def busy_window_ns(self) -> int | None: ...
-    @property
-    def offset_ns(self) -> int: ...
-    @property
-    def blocked_ns(self) -> int: ...
-    @property
-    def switches_ns(self) -> int: ...
-    @property
-    def shares(self) -> list[SourceShare]: ...
+_Queue = tuple[int, int, int, bool, int | None, int | None, int, int, int, list[_Share]]
+"""Verdict, reason, culprit, interposed form; latency, busy window, offset, blocked, switches;
+shares by source."""
 
 class SystemBound:
     @property
-    def queues(self) -> list[QueueBound]: ...
+    def queues(self) -> list[_Queue]: ...
     @property
     def release_jitter_ns(self) -> list[int | None]: ...
     @property

@@ -4,7 +4,7 @@ The argument stands in docs/bound.md, the computation in core/include/latenz/bou
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from latenz import _core
 from latenz.analysis.native import MODES, assumptions, core_system
@@ -16,8 +16,7 @@ HORIZON_NS = 1_000_000_000
 Verdict = Literal["bounded", "unbounded", "past horizon"]
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(NamedTuple):
     """What one source adds to a latency.
 
     Attributes:
@@ -134,7 +133,7 @@ def bound(system: System, mode: Mode | None = None, *, horizon_ns: int = HORIZON
     mode = mode or system.mode
     found = _core.bound(core_system(system), MODES[mode], horizon_ns)
     queues = {
-        name: _queue(system, queue)
+        name: _queue(system, *queue)
         for name, queue in zip(system.partitions, found.queues, strict=True)
     }
     per_cycle, per_slot = found.per_cycle_ns, found.per_slot_ns
@@ -170,26 +169,31 @@ def printed_equations(system: System, *, horizon_ns: int = HORIZON_NS) -> tuple[
     )
 
 
-_VERDICTS: dict[_core.Verdict, Verdict] = {
-    _core.Verdict.bounded: "bounded",
-    _core.Verdict.unbounded: "unbounded",
-    _core.Verdict.past_horizon: "past horizon",
-}
-_REASONS = {
-    _core.Reason.none: None,
-    _core.Reason.overload: "overload: in the long run more work arrives than the slots can serve",
-    _core.Reason.unlimited_arrivals: "{source} may arrive at any rate; give it a minimum distance",
-    _core.Reason.horizon: "the busy window is longer than the horizon",
-    _core.Reason.too_many_steps: "the busy window was given up after 4 million steps",
-    _core.Reason.unlimited_deferral: (
-        "accepted interrupts of {source} can gather in its own slots without a known limit, and "
-        "be interposed together"
-    ),
-}
+# in the order of Verdict and Reason in core/include/latenz/bound.hpp
+_VERDICTS: tuple[Verdict, ...] = ("bounded", "unbounded", "past horizon")
+_REASONS = (
+    None,
+    "overload: in the long run more work arrives than the slots can serve",
+    "{source} may arrive at any rate; give it a minimum distance",
+    "the busy window is longer than the horizon",
+    "the busy window was given up after 4 million steps",
+    "accepted interrupts of {source} can gather in its own slots without a known limit, and be "
+    "interposed together",
+)
 
 
 def _queue(
-    system: System, queue: _core.QueueBound
+    system: System,
+    verdict: int,
+    why: int,
+    culprit: int,
+    interposed: bool,
+    latency_ns: int | None,
+    busy_ns: int | None,
+    offset_ns: int,
+    blocked_ns: int,
+    switches_ns: int,
+    parts: list[tuple[int, int, int, int, int, int]],
 ) -> tuple[
     Verdict,
     int | None,
@@ -202,18 +206,17 @@ def _queue(
     tuple[Share, ...],
 ]:
     """Return what all sources of a partition have in common, in the order of SourceBound."""
-    reason = _REASONS[queue.reason]
+    reason = _REASONS[why]
     return (
-        _VERDICTS[queue.verdict],
-        queue.latency_ns,
-        reason and reason.format(source=system.sources[queue.culprit].name),
-        "interposed" if queue.interposed else "slots",
-        queue.busy_window_ns,
-        queue.offset_ns,
-        queue.blocked_ns,
-        queue.switches_ns,
+        _VERDICTS[verdict],
+        latency_ns,
+        reason and reason.format(source=system.sources[culprit].name),
+        "interposed" if interposed else "slots",
+        busy_ns,
+        offset_ns,
+        blocked_ns,
+        switches_ns,
         tuple(
-            Share(source.name, *share.as_tuple())
-            for source, share in zip(system.sources, queue.shares, strict=False)
+            Share(source.name, *part) for source, part in zip(system.sources, parts, strict=False)
         ),
     )

@@ -60,6 +60,7 @@ def _document(bounds: "Bounds", printed: "tuple[Printed, ...]") -> dict[str, Any
         evidence = asdict(source)
         head = {key: evidence.pop(key) for key in ("name", "verdict", "wcrt_ns")}
         reason = evidence.pop("reason")
+        evidence["shares"] = [share._asdict() for share in source.shares]
         sources.append(
             {**head, "as_printed_ns": _as_printed(equations), "reason": reason, **evidence}
         )
