@@ -56,7 +56,7 @@ def test_sample_sets_tell_their_time_stamps(tmp_path: Path) -> None:
 
     writer = RunWriter(tmp_path / "run", command=["test"])
     for name, columns in {
-        "timed": {"latency_ns": np.arange(400), "t_ns": times},
+        "timed": {"latency_ns": np.arange(400), "t_ns": times, "missed": np.arange(400) // 399 * 7},
         "untimed": {"latency_ns": np.arange(9)},
     }.items():
         metadata = Metadata(name=name, time_base=TimeBase.SILICON)
@@ -64,7 +64,10 @@ def test_sample_sets_tell_their_time_stamps(tmp_path: Path) -> None:
     writer.close()
     recorded = read_activations(tmp_path / "run")
     assert_same(recorded.times_by_source, {"timed": times})
-    assert recorded.warnings == ("untimed has no time stamps",)
+    assert recorded.warnings == (
+        "untimed has no time stamps",
+        "timed lacks 7 activations that were skipped",
+    )
 
 
 def test_recorded_interrupts() -> None:

@@ -172,4 +172,4 @@ class _Trace:
         if self.rounded:
             self.warnings.append("time stamps below 1 ns were cut off: distances may err by 1 ns")
         what = self.event or f"{_ACTIVATE} of a task or interrupt service routine"
-        return Recorded(found, self.warnings, f"there is no event {what}")
+        return Recorded(found, self.warnings, f"there is no event {what}; choose with --event")

@@ -17,6 +17,9 @@ def read(path: Path) -> Recorded:
     timed = [each for each in sets if "t_ns" in each.columns and each.form == "samples"]
     warnings = [f"{each.metadata.name} has no time stamps" for each in sets if each not in timed]
     found = {each.metadata.name: _times(each, path) for each in timed}
+    for each in timed:
+        if missed := _missed(each):
+            warnings.append(f"{each.metadata.name} lacks {missed} activations that were skipped")
     return Recorded(
         {name: times for name, times in found.items() if len(times)},
         warnings if timed else [],
@@ -38,3 +41,10 @@ def _times(sample_set: SampleSet, path: Path) -> Times:
             "time stamps must not decrease",
         )
     return times
+
+
+def _missed(sample_set: SampleSet) -> int:
+    if "missed" not in sample_set.columns:
+        return 0
+    columns = (batch.column(0).to_numpy() for batch in sample_set.batches("missed"))
+    return sum(sum(missed[missed != 0].tolist()) for missed in columns)
