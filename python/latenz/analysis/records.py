@@ -55,8 +55,18 @@ def irq_file(simulator: Simulator, path: Path) -> Iterator[Callable[[Irqs], None
         )
 
     schema = table(simulator.take_irqs()).schema
+    words = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    times = [name for name in schema.names if name not in words]
     with (
         replacing(path) as partial,
-        parquet.ParquetWriter(partial, schema, compression="zstd") as writer,
+        parquet.ParquetWriter(
+            partial,
+            schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=words,
+            # half the size, and written in half the time
+            column_encoding=dict.fromkeys(times, "DELTA_BINARY_PACKED"),
+        ) as writer,
     ):
         yield lambda irqs: writer.write_table(table(irqs))

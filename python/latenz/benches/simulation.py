@@ -15,6 +15,8 @@ from latenz.errors import BadInput
 from latenz.model import HANDLINGS, Handling, Metadata, Reported, SampleSet, TimeBase
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
 
     from latenz.analysis import Simulation as Outcome
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from latenz.engines.simulation import Described
     from latenz.experiment.condition import Condition
 
-_IRQ_NS = 200
+_IRQ_NS = 600
 """About what an interrupt costs to simulate and to store, for the progress bar."""
 _START_NS = 100_000_000
 _UNKNOWN_IRQS = 10_000
@@ -182,7 +184,7 @@ class _Simulated:
 
     def _store(self, part: _Part, path: Path, outcome: "Outcome") -> None:
         sample_set = SampleSet(
-            self._metadata(part, outcome), "samples", _batches(part, path), _COLUMNS
+            self._metadata(part, outcome), "samples", _batches(part, path), tuple(_READ_FROM)
         )
         if handled := _handled([sample_set]):
             self.stored.append(_kept(self.assignment, sample_set.with_metadata(handled=handled)))
@@ -216,7 +218,8 @@ class _Simulated:
 
 
 _BEGINNINGS = {"arrival": "arrival of the interrupt", "top": "start of the top handler"}
-_COLUMNS = ("latency_ns", "t_ns", "handling")
+_READ_FROM = {"latency_ns": "latency_ns", "t_ns": "arrival_ns", "handling": "handling"}
+"""Columns of the sample sets, and the columns of the file of interrupts that they come from."""
 
 
 def _batches(part: _Part, path: Path) -> "Callable[[list[str]], Iterator[pa.RecordBatch]]":
@@ -224,23 +227,31 @@ def _batches(part: _Part, path: Path) -> "Callable[[list[str]], Iterator[pa.Reco
 
     def batches(wanted: list[str]) -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
-        from pyarrow import compute, parquet
+        from pyarrow import parquet
 
-        handlings = pa.array(HANDLINGS, pa.string())
-        for batch in parquet.ParquetFile(path).iter_batches():
-            arrival = batch.column("arrival_ns")
-            own = compute.equal(batch.column("source").cast(pa.string()), part.source)
-            own = compute.and_(own, compute.greater_equal(arrival, part.from_ns))
-            kept = batch.filter(compute.and_(own, compute.less(arrival, part.until_ns)))
-            handling = kept.column("handling").cast(pa.string())
-            columns = {
-                "latency_ns": kept.column("latency_ns"),
-                "t_ns": kept.column("arrival_ns"),
-                "handling": compute.index_in(handling, value_set=handlings).cast(pa.int64()),
-            }
-            yield pa.RecordBatch.from_pydict({name: columns[name] for name in wanted})
+        read = ["source", "arrival_ns", *(_READ_FROM[name] for name in wanted)]
+        for batch in parquet.ParquetFile(path).iter_batches(columns=list(dict.fromkeys(read))):
+            arrival_ns = batch.column("arrival_ns").to_numpy()
+            kept = _numbers(batch.column("source"), [part.source]) == 0
+            kept &= (part.from_ns <= arrival_ns) & (arrival_ns < part.until_ns)
+            columns = {}
+            for name in wanted:
+                column = batch.column(_READ_FROM[name])
+                values = _numbers(column, HANDLINGS) if name == "handling" else column.to_numpy()
+                columns[name] = pa.array(values[kept])
+            yield pa.RecordBatch.from_pydict(columns)
 
     return batches
+
+
+def _numbers(column: "pa.DictionaryArray", names: Sequence[str]) -> "npt.NDArray[np.int64]":
+    """Return the place of each word of a column among names; -1 for others."""
+    import numpy as np
+
+    known = column.dictionary.to_pylist()
+    places = [names.index(word) if word in names else -1 for word in known]
+    numbers: npt.NDArray[np.int64] = np.array(places, dtype=np.int64)[column.indices.to_numpy()]
+    return numbers
 
 
 def _handled(sets: Sequence[SampleSet]) -> dict[Handling, float] | None:

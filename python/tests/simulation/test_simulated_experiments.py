@@ -429,3 +429,16 @@ def test_figure_7_within_stated_factors(tmp_path):
     means = [found[f"{condition}/monitored"]["mean_ns"] for condition, *_ in FIGURE_7]
     assert means == sorted(means)
     assert 0 < found["allow-100/monitored"]["handled"]["delayed"] < 0.002
+
+
+def test_conditions_can_be_listed_and_chosen(tmp_path):
+    path = EXPERIMENTS / "beckert2014-synthetic.toml"
+    assert latenz("run", path, "--list").stdout.split() == [row[0] for row in FIGURE_6]
+    chosen = latenz("run", path, "--only", "*-adhering", "-o", tmp_path / "run", "--json").stdout
+    found = {each["name"].split("/")[0] for each in json.loads(chosen)["sample_sets"]}
+    assert found == {"monitored-adhering", "carried-adhering"}
+
+
+def test_a_measuring_experiment_cannot_run_on_the_simulation_bench():
+    with pytest.raises(BadInput, match="does not run on bench 'simulation'"):
+        Experiment.read(EXPERIMENTS / "quick.toml", bench="simulation")
