@@ -120,6 +120,15 @@ def test_perf_script_prints_nanoseconds() -> None:
     assert recorded.times_by_source["virtio1-req.0 (irq 36)"].tolist() == [13763604388253]
 
 
+def test_trace_cmd_report() -> None:
+    path = DATA / "trace-cmd-report-kvm-v6.1.txt"
+    times = read_activations(path, event="kvm_exit").times_by_source["kvm_exit"]
+    lines = [line for line in path.read_text().splitlines() if " kvm_exit: " in line]
+    stamps = [line.split(": kvm_exit")[0].split()[-1] for line in lines]
+    assert len(times) > 20
+    assert times.tolist() == [int(stamp.replace(".", "")) * 1000 for stamp in stamps]
+
+
 def test_lines_as_trace_cmd_report_prints_them(tmp_path: Path) -> None:
     (tmp_path / "trace").write_text(
         "cpus=2\n"
