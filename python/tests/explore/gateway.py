@@ -1,6 +1,5 @@
 """Systems and helpers that the tests of explore share."""
 
-import signal
 import subprocess
 import sys
 import time
@@ -72,11 +71,9 @@ def eventually(condition: Callable[[], bool], timeout_s: float = 60) -> None:
         time.sleep(0.01)
 
 
-def stop_at(process: subprocess.Popen[str], folder: Path, chunks: int, how: signal.Signals) -> None:
-    """Send a signal to the command alone when so many chunks are in files."""
+def when_chunks(process: subprocess.Popen[str], folder: Path, chunks: int) -> None:
+    """Wait until the command has written so many chunks."""
     eventually(
-        lambda: (
-            len(list(folder.glob("chunks/chunk-*.parquet"))) >= chunks or process.poll() is not None
-        )
+        lambda: process.poll() is not None or len(list(folder.glob("chunks/*.parquet"))) >= chunks
     )
-    process.send_signal(how)
+    assert process.poll() is None, process.communicate()

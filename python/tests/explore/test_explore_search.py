@@ -275,6 +275,7 @@ def test_arrivals_without_a_distance_start_from_the_monitor():
 def test_results_do_not_depend_on_processes_or_chunks(tmp_path, monkeypatch):
     explore(gateway_plan(1_500), tmp_path / "two", processes=2)
     monkeypatch.setattr(search, "CHUNK", 97)
+    monkeypatch.setattr(search, "NEAR_CHUNK", 300)
     explore(gateway_plan(1_500), tmp_path / "one", processes=1)
     explore(gateway_plan(1_500, seed=1), tmp_path / "other", processes=1)
     two, one = all_candidates(tmp_path / "two"), all_candidates(tmp_path / "one")

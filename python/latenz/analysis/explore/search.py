@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 CHUNK = 500
 """The most candidates that are evaluated together."""
+NEAR_CHUNK = 100
+"""The same around the best ones, where rounds are short and all workers should have a part."""
 _LAST = 1000
 """So few that are left are drawn at once."""
 _TRIES = 100
@@ -41,7 +43,7 @@ class Search:
     def first_round(self) -> Iterator[list[Choice]]:
         """Give the chunks of the whole space, or of a sample."""
         if self.exhaustive:
-            yield from chunks(map(self._space.choice, range(self._space.count)))
+            yield from chunks(map(self._space.choice, range(self._space.count)), CHUNK)
         else:
             yield from self._sample()
 
@@ -58,7 +60,7 @@ class Search:
         if self.exhaustive or left <= 0:
             return
         seeds = [self._tried[number - 1] for number in best if number > 0]
-        near = chunks(islice(self._new(self._near(seeds)), left))
+        near = chunks(islice(self._new(self._near(seeds)), left), NEAR_CHUNK)
         first = next(near, None)
         if first is None:
             yield from self._sample()
@@ -74,7 +76,7 @@ class Search:
         left = self.most - len(self._tried)
         wanted = left if left <= _LAST else left // 2
         drawn = (self._space.sample(self._random) for _ in range(_TRIES * wanted))
-        yield from chunks(islice(self._new(drawn), wanted))
+        yield from chunks(islice(self._new(drawn), wanted), CHUNK)
 
     def _new(self, choices: Iterable[Choice]) -> Iterator[Choice]:
         """Give those that were not given before."""
@@ -85,10 +87,10 @@ class Search:
                 yield choice
 
 
-def chunks(choices: Iterable[Choice]) -> Iterator[list[Choice]]:
+def chunks(choices: Iterable[Choice], size: int) -> Iterator[list[Choice]]:
     """Cut choices into chunks."""
     source = iter(choices)
-    while chunk := list(islice(source, CHUNK)):
+    while chunk := list(islice(source, size)):
         yield chunk
 
 
