@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <numbers>
 #include <span>
 #include <utility>
 #include <variant>
@@ -63,7 +64,7 @@ class Random {
     const double even = 1.0 + (z4 * ((1.0 / 5) + (z4 * ((1.0 / 9) + (z4 * (1.0 / 13))))));
     const double odd = (1.0 / 3) + (z4 * ((1.0 / 7) + (z4 * ((1.0 / 11) + (z4 * (1.0 / 15))))));
     const double series = even + (z2 * odd);
-    return -((2.0 * z * series) + (exponent * 0.6931471805599453));
+    return -((2.0 * z * series) + (exponent * std::numbers::ln2));
   }
 
   std::uint64_t state_;

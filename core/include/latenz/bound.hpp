@@ -120,7 +120,7 @@ class BoundAnalysis {
     const Source& source = sources()[index];
     const bool deferred = form == Form::server && source.partition != partition;
     const Duration reach = deferred ? window + jitter_[index] : window;
-    return std::min(source.arrival.eta(reach), source.monitor->eta(reach));
+    return source.monitor ? std::min(source.arrival.eta(reach), source.monitor->eta(reach)) : 0;
   }
 
   /// What an interposed job of this source costs a queue in a form: other partitions' whole jobs,
@@ -197,7 +197,7 @@ class BoundAnalysis {
     if (!all_accepted(partition)) {
       return slots;
     }
-    QueueBound server = queue(partition, Form::server);
+    const QueueBound server = queue(partition, Form::server);
     const bool better = server.verdict == Verdict::bounded &&
                         (slots.verdict != Verdict::bounded || server.latency <= slots.latency);
     return better ? server : slots;
@@ -279,7 +279,8 @@ class BoundAnalysis {
         return give_up(bound, Verdict::unbounded, Reason::unlimited_arrivals, i);
       }
       total += share(each, source.arrival.rate_events(), source.arrival.rate_window());
-      if (const Duration cost = interposed_cost(source, partition, form); cost > Duration()) {
+      const Duration cost = interposed_cost(source, partition, form);
+      if (cost > Duration() && source.monitor) {
         if (form == Form::server && jitter_[i].is_unbounded()) {
           return give_up(bound, Verdict::past_horizon, Reason::unlimited_deferral, i);
         }

@@ -262,9 +262,10 @@ class Simulator {
       accepted = source.monitor.accept(arrival);
     }
     report(Activity::top_handler, source.partition, index, start);
-    const Handling handling = !foreign   ? Handling::direct
-                              : accepted ? Handling::interposed
-                                         : Handling::delayed;
+    Handling handling = Handling::direct;
+    if (foreign) {
+      handling = accepted ? Handling::interposed : Handling::delayed;
+    }
     enqueue(index, {arrival, start, source.bottom, index, handling}, accepted, foreign);
     arrivals_[index].advance();
     find_next_arrival();

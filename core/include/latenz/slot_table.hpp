@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "latenz/event_model.hpp"
@@ -152,7 +153,7 @@ class Supply {
       joined.back().supply += joined.front().supply;
       joined.erase(joined.begin());
     }
-    intervals_ = joined;
+    intervals_ = std::move(joined);
   }
 
   [[nodiscard]] const Interval& interval(std::size_t index) const {
