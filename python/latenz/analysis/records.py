@@ -3,14 +3,16 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from threading import Event
 
 from latenz.analysis.simulate import HANDLINGS, Irqs, Simulator, simulated_irqs
 from latenz.files import replacing
 from latenz.progress import counting
+from latenz.signals import stopped_by_signals
 
 
 def run_and_record(simulator: Simulator, path: Path | None, irqs: int | None, wanted: bool) -> None:
-    """Run a simulator to its end, or until Ctrl-C; `Simulator.complete` tells which.
+    """Run a simulator to its end, or until SIGINT or SIGTERM; `Simulator.complete` tells which.
 
     Args:
         simulator: It watches interrupts if a path is given.
@@ -23,13 +25,17 @@ def run_and_record(simulator: Simulator, path: Path | None, irqs: int | None, wa
         BadInput: The file cannot be written.
     """
     writing = irq_file(simulator, path) if path else nullcontext(lambda _: None)
-    with counting("simulating", irqs, wanted=wanted) as progress, writing as write:
-        try:
-            for batch in simulated_irqs(simulator):
-                write(batch)
-                progress(simulator.served)
-        except KeyboardInterrupt:
-            pass  # what was simulated so far is kept
+    asked = Event()
+    with (
+        stopped_by_signals(asked.set),
+        counting("simulating", irqs, wanted=wanted) as progress,
+        writing as write,
+    ):
+        for batch in simulated_irqs(simulator):
+            write(batch)
+            progress(simulator.served)
+            if asked.is_set():
+                break
 
 
 @contextmanager

@@ -26,6 +26,10 @@ class Watch:
     stopped: bool = False
     report: Callable[[str, int | None], None] | None = field(default=None, repr=False)
 
+    def stop(self) -> None:
+        """End the measurement early."""
+        self.stopped = True
+
 
 @dataclass(frozen=True)
 class Assignment:

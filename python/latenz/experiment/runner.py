@@ -1,13 +1,10 @@
 """Carries out an experiment and leaves a run folder."""
 
 import secrets
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from latenz.benches import BENCHES
@@ -16,6 +13,7 @@ from latenz.errors import BadInput, closest
 from latenz.experiment.condition import Condition
 from latenz.experiment.ordering import interleave
 from latenz.experiment.schema import Experiment
+from latenz.signals import stopped_by_signals
 
 if TYPE_CHECKING:
     from latenz.store.run import RunWriter, Status
@@ -108,7 +106,7 @@ def run_experiment(
     watch = Watch(report=observer.update if observer.visible else None)
     status: Status = "failed"
     try:
-        with _stopped_by_signals(watch):
+        with stopped_by_signals(watch.stop):
             _measure_all(experiment, plan, benches, writer, observer, watch)
         status = "interrupted" if watch.stopped else "complete"
     except OSError as error:
@@ -151,18 +149,3 @@ def _record(
     writer.info.notes += [f"{condition.name}: {account['state']}: {doubt}" for doubt in doubts]
     writer.save()
     observer.measured(known)
-
-
-@contextmanager
-def _stopped_by_signals(watch: Watch) -> Iterator[None]:
-    """Let SIGINT and SIGTERM end the measurement instead of the program."""
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        watch.stopped = True
-
-    previous = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for each, handler in previous.items():
-            signal.signal(each, handler)

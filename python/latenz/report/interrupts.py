@@ -22,8 +22,9 @@ _WINDOWS = 20
 """A moving average is over one part in so many of all samples."""
 _HANDLING = (
     "Interrupts by latency and by how they were handled: direct in their own partition's slot,"
-    " interposed in a foreign one, or delayed to their own; all sets of a condition together, as in"
-    " Fig. 6 of Beckert et al., DAC 2014. The count axis is logarithmic; the line is the average."
+    " interposed in a foreign one, or delayed to their own; all sets of a condition together but a"
+    " learning phase, as in Fig. 6 of Beckert et al., DAC 2014. The count axis is logarithmic; the"
+    " line is the average."
 )
 _LEARNING = (
     "Average latency of the last interrupts, over the number of the interrupt, as in Fig. 7 of"
@@ -37,7 +38,7 @@ def interrupt_figures(views: list[View]) -> list[Figure]:
     handling, learning = [], []
     for time_base, members in by_time_base(views):
         groups = by_group(members)
-        handled = [(name, [v for v in group if v.by_handling]) for name, group in groups]
+        handled = [(name, list(filter(_shows_handling, group))) for name, group in groups]
         handling += [
             _handling_panel(f"handling-{time_base}-{number}", time_base, name, group, views)
             for number, (name, group) in enumerate(handled)
@@ -50,6 +51,10 @@ def interrupt_figures(views: list[View]) -> list[Figure]:
         Figure("learning", "Average while learning and after", _LEARNING, learning),
     ]
     return [figure for figure in found if figure.panels]
+
+
+def _shows_handling(view: View) -> bool:
+    return bool(view.by_handling) and view.metadata.phase != "learning"
 
 
 def _phases(views: list[View]) -> dict[str, list[View]]:

@@ -41,11 +41,11 @@ def page(reported) -> Iterator[Page]:
         browser.close()
 
 
-def samples(run: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return latencies and handlings of every set, by condition."""
+def samples(run: Path, *left_out: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return latencies and handlings of every set, by condition; not those of some phases."""
     found: dict[str, list] = {}
     for sample_set in Run.open(run).sample_sets:
-        if sample_set.form == "samples":
+        if sample_set.form == "samples" and sample_set.metadata.phase not in left_out:
             for batch in sample_set.batches("latency_ns", "handling"):
                 columns = [batch.column(name).to_numpy() for name in ("latency_ns", "handling")]
                 found.setdefault(sample_set.metadata.condition, []).append(columns)
@@ -65,7 +65,7 @@ def drawn(page: Page, panel: str) -> list[dict]:
 
 
 def test_histograms_hold_every_interrupt_by_its_handling(reported, page):
-    latencies = samples(reported[1] / "run")
+    latencies = samples(reported[1] / "run", "learning")
     titles = page.locator("#handling figcaption").all_inner_texts()
     assert [title.split()[-1] for title in titles] == list(latencies)
     for number, (latency_ns, handling) in enumerate(latencies.values()):
