@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 Objective = Literal["interference", "switches", "latency"]
 """What can be minimised.
 
-`interference`: the largest share of its slots' time that any partition may lose in a cycle, to top
-handlers, slot switches and interposed jobs.
+`interference`: the largest share of its slots that any partition may lose to top handlers, slot
+switches and interposed jobs, each of the slots at its worst.
 `switches`: slot switches per second.
 `latency`: the largest ratio of a bound to its deadline.
 """
@@ -73,18 +73,15 @@ def blocking(
 
 
 def interference_share(system: System, bounds: Bounds) -> float | None:
-    """Return the largest share of its slots that a partition may lose in one cycle.
-
-    Both promises hold: that of each slot, and that of any time of a cycle's length.
-    """
-    shares = []
-    for promise in bounds.partitions:
-        if promise.interference_ns_per_cycle is None:
-            return None
-        own_ns = sum(each.length_ns for each in system.slots if each.partition == promise.name)
-        lost_ns = sum(promise.interference_ns_by_slot)
-        shares.append(min(lost_ns, promise.interference_ns_per_cycle, own_ns) / own_ns)
-    return max(shares)
+    """Return the largest share of its slots that a partition may lose, each slot at its worst."""
+    if any(promise.interference_ns_per_cycle is None for promise in bounds.partitions):
+        return None
+    own_ns = dict.fromkeys(system.partitions, 0)
+    for slot in system.slots:
+        own_ns[slot.partition] += slot.length_ns
+    return max(
+        sum(promise.interference_ns_by_slot) / own_ns[promise.name] for promise in bounds.partitions
+    )
 
 
 def evaluate(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from latenz.analysis.explore.evaluate import COLUMNS, OBJECTIVES, Objective
 from latenz.analysis.explore.plan import Plan
-from latenz.analysis.explore.search import elite, pareto_front
+from latenz.analysis.explore.search import best_of_each, pareto_front
 from latenz.analysis.explore.space import Space
 from latenz.errors import BadInput
 from latenz.files import replacing
@@ -22,7 +22,7 @@ CANDIDATES = "candidates.parquet"
 MOST_SYSTEMS = 100
 """So many systems of a front are written as files."""
 _CLOSEST = 20
-_ELITE = 100
+_KINDS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Candidate:
         number: 0 for the given system.
         system: With its monitors and slots.
         bounds_ns: The latency bound of each source; None where there is none.
-        interference: The largest share of its slots that a partition may lose in a cycle; None if
-            nothing limits it.
+        interference: The largest share of its slots that a partition may lose; None if nothing
+            limits it.
         switches_per_s: Slot switches per second.
         latency: The largest ratio of a bound to its deadline; None if a source has no bound.
         reason: Why it does not meet all deadlines; None if it does.
@@ -88,7 +88,7 @@ class Best:
         import numpy as np
 
         self._columns = [OBJECTIVES.index(name) for name in objectives]
-        self._front = self._elite = self._closest = np.empty((0, _WIDTH))
+        self._front = self._kinds = self._closest = np.empty((0, _WIDTH))
         self._new: list[npt.NDArray[np.float64]] = []
 
     def add(self, table: "pa.Table") -> None:
@@ -104,18 +104,20 @@ class Best:
         self._closest = bounded[order[:_CLOSEST]]
 
     def seeds(self) -> list[int]:
-        """Return the numbers of those to look around: the front, and what comes next to it.
+        """Return the numbers of those to look around: the front, and the best of other kinds.
 
-        While none is feasible, those closest to meeting all deadlines. What was added since the
-        last call is taken together, so that its order is of no consequence.
+        Of a kind are those that switch slots equally often: what is best for one cycle is seldom
+        one step from what is best for another. While none is feasible, those closest to meeting
+        all deadlines are taken. What was added since the last call is taken together, so that its
+        order is of no consequence.
         """
         import numpy as np
 
-        rows = np.vstack([self._elite, *self._new])
+        rows = np.vstack([self._kinds, *self._new])
         self._new = []
-        self._elite = rows[elite(rows[:, self._columns], rows, _ELITE)]
-        best = self._elite if len(self._elite) else self._closest
-        return [int(number) for number in best[:, -1]]
+        self._kinds = rows[best_of_each(rows[:, self._columns], rows, rows[:, _SWITCHES])]
+        best = np.vstack([self._front, self._kinds[:_KINDS]])
+        return [int(number) for number in (best if len(best) else self._closest)[:, -1]]
 
     @property
     def front(self) -> list[int]:
@@ -129,6 +131,7 @@ class Best:
 
 
 _LATENCY = OBJECTIVES.index("latency")
+_SWITCHES = OBJECTIVES.index("switches")
 _WIDTH = len(OBJECTIVES) + 2
 
 

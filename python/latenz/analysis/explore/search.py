@@ -117,18 +117,15 @@ def pareto_front(
     return np.array(kept, np.int64)
 
 
-def elite(
-    values: "npt.NDArray[np.float64]", ties: "npt.NDArray[np.float64]", most: int
+def best_of_each(
+    values: "npt.NDArray[np.float64]",
+    ties: "npt.NDArray[np.float64]",
+    kinds: "npt.NDArray[np.float64]",
 ) -> "npt.NDArray[np.int64]":
-    """Return the front, the front of what is left without it, and so on; no two rows are equal."""
+    """Return the first row of each kind, in the order of the values, then of the ties."""
     import numpy as np
 
     order = np.lexsort(np.hstack([values, ties]).T[::-1])
-    differs = np.any(np.diff(values[order], axis=0), axis=1)
-    left = np.concatenate([order[:1], order[1:][differs]])
-    found: list[int] = []
-    while len(left) and len(found) < most:
-        front = pareto_front(values[left], ties[left])
-        found += left[front].tolist()
-        left = np.delete(left, front)
-    return np.array(found[:most], np.int64)
+    _, first = np.unique(kinds[order], return_index=True)
+    found: npt.NDArray[np.int64] = order[np.sort(first)]
+    return found
