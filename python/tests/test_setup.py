@@ -61,6 +61,6 @@ def test_every_debian_package_has_a_group_and_a_reason():
     for line in (ROOT / "setup/apt-packages.txt").read_text().splitlines():
         if not line.startswith("#"):
             group, package, reason = line.split(maxsplit=2)
-            assert group in {"base", "test"}
+            assert group in {"base", "test", "bench"}
             assert re.fullmatch(r"[a-z0-9.+-]+", package)
             assert len(reason) > 10

@@ -19,7 +19,7 @@ namespace latenz {
 ///
 /// Instead of the last l time stamps it keeps the earliest times at which each of the next l events
 /// may come. So the decision is one comparison whatever l is, and what takes l steps, `record`,
-/// can run after the interrupt's work has been started. No step depends on the data.
+/// can run after the interrupt's work has been started. Their number does not depend on the data.
 ///
 /// Events must be offered in the order of their time stamps.
 template <std::size_t Capacity>
