@@ -17,6 +17,7 @@ from latenz.system import System
 
 ColumnsT = TypeVar("ColumnsT", Segments, Irqs)
 
+_MOST_DRAWN = 20_000
 _STEPS = 1 << 14
 _CYCLES_AFTER = 10
 _LONGEST_NS = 2**61
@@ -72,6 +73,31 @@ def timeline(simulator: Simulator, start_ns: int, end_ns: int) -> Timeline:
         segments.append(_chosen(taken, (taken.end_ns > start_ns) & (taken.start_ns < end_ns)))
         irqs.append(_chosen(ended, (ended.arrival_ns >= start_ns) & (ended.arrival_ns < end_ns)))
     return Timeline(simulator.system, start_ns, end_ns, _joined(segments), _joined(irqs))
+
+
+def telling_part(system: System, irqs: Irqs) -> tuple[int, int]:
+    """Return start and end of two cycles that show how a system handles its interrupts.
+
+    Args:
+        system: Gives the cycle.
+        irqs: Some interrupts: the first that is interposed, else the first, is in the first cycle.
+    """
+    interposed = irqs.arrival_ns[irqs.handling == HANDLINGS.index("interposed")]
+    chosen = interposed if len(interposed) else irqs.arrival_ns
+    first_ns = int(chosen.min()) if len(chosen) else 0
+    start_ns = first_ns // system.cycle_ns * system.cycle_ns
+    return start_ns, start_ns + 2 * system.cycle_ns
+
+
+def drawable(part: Timeline) -> Timeline:
+    """Return the part, cut in halves until it is not more than a picture can show."""
+    segments = part.segments
+    end_ns = part.end_ns
+    while len(segments.start_ns) > _MOST_DRAWN:
+        end_ns = part.start_ns + (end_ns - part.start_ns) // 2
+        segments = _chosen(segments, segments.start_ns < end_ns)
+    irqs = _chosen(part.irqs, part.irqs.arrival_ns < end_ns)
+    return Timeline(part.system, part.start_ns, end_ns, segments, irqs)
 
 
 def _chosen(columns: ColumnsT, mask: Any) -> ColumnsT:
@@ -157,7 +183,6 @@ def _rows(columns: Segments | Irqs) -> Iterator[tuple[int, ...]]:
 
 # --- the picture ----------------------------------------------------------------------------------
 
-_MOST_DRAWN = 20_000
 _LANE, _BAR, _LEFT, _WIDTH, _MARGIN, _RIGHT = 36, 20, 150, 1000, 16, 32
 _COLOURS = ("#4c78a8", "#e39c37", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#8a8a8a")
 _CLASSES = ("switch", "top", "bottom", "interposing", "interposed")  # as ACTIVITIES

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from latenz.analysis import Simulation as Outcome
     from latenz.analysis import Simulator
+    from latenz.analysis.simulate import Irqs
+    from latenz.analysis.simulate import Watch as Watched
     from latenz.engines.simulation import Described
     from latenz.experiment.condition import Condition
 
@@ -130,16 +132,7 @@ class _Simulated:
 
     def run(self, watch: Watch) -> dict[str, Any]:
         """Simulate until all is done or the watch says stop; return an account."""
-        from latenz.analysis import Simulator
-
-        simulator = Simulator(
-            self.system,
-            self.settings.mode,
-            irqs=self.settings.irqs,
-            seed=self.seed,
-            monitored_from_ns={name: each.from_ns for name, each in self.described.learned.items()},
-            watch="irqs",
-        )
+        simulator = self._simulator("irqs")
         folder = self.assignment.writer.folder / self.assignment.label
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "irqs.parquet"
@@ -147,6 +140,7 @@ class _Simulated:
         outcome = simulator.outcome()
         for part in self._parts():
             self._store(part, path, outcome)
+        self._draw(folder, path)
         path.unlink()
         return {
             "system": self.described.name,
@@ -157,6 +151,28 @@ class _Simulated:
             "learned": {name: asdict(each) for name, each in self.described.learned.items()},
             **asdict(outcome),
         }
+
+    def _simulator(self, watch: "Watched") -> "Simulator":
+        from latenz.analysis import Simulator
+
+        return Simulator(
+            self.system,
+            self.settings.mode,
+            irqs=self.settings.irqs,
+            seed=self.seed,
+            monitored_from_ns={name: each.from_ns for name, each in self.described.learned.items()},
+            watch=watch,
+        )
+
+    def _draw(self, folder: Path, path: Path) -> None:
+        """Draw two cycles of the schedule; the report shows them."""
+        from latenz.analysis.timeline import drawable, schedule_picture, telling_part, timeline
+
+        several = len(self.settings.system) > 1
+        picture = folder / (f"schedule-{self.described.name}.svg" if several else "schedule.svg")
+        part = telling_part(self.system, _first_irqs(path))
+        drawn = schedule_picture(drawable(timeline(self._simulator("segments"), *part)))
+        picture.write_text(drawn, encoding="utf-8")
 
     def _simulate(self, simulator: "Simulator", path: Path, watch: Watch) -> None:
         from latenz.analysis.records import irq_file
@@ -242,6 +258,24 @@ def _batches(part: _Part, path: Path) -> "Callable[[list[str]], Iterator[pa.Reco
             yield pa.RecordBatch.from_pydict(columns)
 
     return batches
+
+
+def _first_irqs(path: Path) -> "Irqs":
+    """Return the first interrupts of a file."""
+    from pyarrow import parquet
+
+    from latenz.analysis.simulate import Irqs
+
+    for batch in parquet.ParquetFile(path).iter_batches():
+        columns = (batch.column(name) for name in ("arrival_ns", "top_start_ns", "end_ns"))
+        return Irqs(
+            batch.column("source").indices.to_numpy(),
+            _numbers(batch.column("handling"), HANDLINGS),
+            *(column.to_numpy() for column in columns),
+        )
+    import numpy as np
+
+    return Irqs(*(np.empty(0, dtype=np.int64) for _ in range(5)))
 
 
 def _numbers(column: "pa.DictionaryArray", names: Sequence[str]) -> "npt.NDArray[np.int64]":

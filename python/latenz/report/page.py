@@ -5,6 +5,7 @@ figures' data are embedded so that no text can end their element, and a Content 
 admits only the three scripts of the page, by their hashes, and no request at all.
 """
 
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ from latenz.store.run import Run, RunInfo
 
 _SEVERITY = {"violates": 0, "not shown": 1, "meets": 2}
 _WORST_SHOWN = 20
+_LARGEST_PICTURE = 4 << 20
+_MOST_PICTURES = 40
 
 
 def _percent(probability: str) -> str:
@@ -59,6 +62,8 @@ class ReportedRun:
     name: str
     sample_sets: Sequence[SampleSet]
     info: RunInfo | None = None
+    schedules: Sequence[tuple[str, bytes]] = ()
+    """Pictures of schedules (SVG), each with what it shows."""
 
 
 def open_runs(paths: Sequence[Path]) -> list[ReportedRun]:
@@ -80,7 +85,16 @@ def _open_run(path: Path, name: str) -> ReportedRun:
         return ReportedRun(name, open_sample_sets(path))
     run = Run.open(path)
     reference = [one for table in run.info.published for one in published.load(table)]
-    return ReportedRun(name, [*run.sample_sets, *reference], run.info)
+    return ReportedRun(name, [*run.sample_sets, *reference], run.info, _schedules(path))
+
+
+def _schedules(folder: Path) -> list[tuple[str, bytes]]:
+    """Return the pictures of schedules that a simulation left in its run."""
+    return [
+        (picture.relative_to(folder).with_suffix("").as_posix(), picture.read_bytes())
+        for picture in sorted(folder.rglob("schedule*.svg"))
+        if picture.is_file() and picture.stat().st_size <= _LARGEST_PICTURE
+    ][:_MOST_PICTURES]
 
 
 @dataclass(frozen=True)
@@ -197,6 +211,11 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
         tables=[_table(base, group) for base, group in by_time_base(views)],
         time_bases=words.TIME_BASES,
         figures=[*interrupt_figures(views), *figures(views)],
+        schedules=[
+            (f"{run.name}: {label}" if len(runs) > 1 else label, b64encode(picture).decode())
+            for run in runs
+            for label, picture in run.schedules
+        ],
         tails=[_tail_row(view, view.tail) for view in views if view.tail is not None],
         worst=[(view, found) for view in views if (found := worst_samples(view))],
         notes=_notes(views),
