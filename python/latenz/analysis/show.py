@@ -16,7 +16,7 @@ _PIPE_WIDTH = 160  # where no terminal says how wide it is, nothing need be cut
 
 def console_for_tables() -> Console:
     """Return a console as wide as its terminal, or wide enough."""
-    console = Console()
+    console = Console(markup=False, emoji=False)  # names may look like either
     if not console.is_terminal:
         console.width = _PIPE_WIDTH
     return console

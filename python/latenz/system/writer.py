@@ -19,7 +19,7 @@ from latenz.system.trace import COLUMNS, Times
 _UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1))
 
 
-def write_system(system: System, path: Path, comment: str = "") -> None:
+def write_system(system: System, path: Path, comment: str = "", arrivals: str = "") -> None:
     """Write a system file; read again, it gives an equal system.
 
     Recorded traces go into one file beside it, named like it but ending in `.arrivals.csv`.
@@ -28,6 +28,7 @@ def write_system(system: System, path: Path, comment: str = "") -> None:
         system: What to write.
         path: The TOML file; it appears only when it is whole.
         comment: Lines to begin the file with.
+        arrivals: A file beside it that holds its recorded traces already.
 
     Raises:
         BadInput: A file cannot be written.
@@ -38,10 +39,10 @@ def write_system(system: System, path: Path, comment: str = "") -> None:
         for source in system.sources
         if isinstance(source.arrival, RecordedTrace)
     }
-    if recorded:
+    if recorded and not arrivals:
         write_arrivals(recorded, trace)
     with replacing(path) as partial:
-        partial.write_text(_text(system, trace.name, comment), encoding="utf-8")
+        partial.write_text(_text(system, arrivals or trace.name, comment), encoding="utf-8")
 
 
 def _text(system: System, trace: str, comment: str) -> str:

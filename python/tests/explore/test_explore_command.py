@@ -1,9 +1,11 @@
 """`latenz explore` as people call it: tables, JSON, files, mistakes, the page."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from gateway import ARGUMENTS, GATEWAY, LIMITS, all_candidates, small_system
 from playwright.sync_api import sync_playwright
@@ -44,7 +46,7 @@ def test_the_best_systems_are_told_and_confirmed_by_bound(latenz, tmp_path, monk
     assert document["deadlines_ns"] == LIMITS
     counts = document["counts"]
     assert counts["evaluated"] == 2_000
-    assert counts["feasible"] + sum(counts["reasons"].values()) == 2_001
+    assert counts["feasible"] + sum(counts["reasons"].values()) == 2_000
     assert document["given"]["changes"] == []
     front = document["front"]
     assert [one["interference_share"] for one in front] == sorted(
@@ -114,6 +116,26 @@ def test_overload_is_a_reason(latenz, system, tmp_path):
     document = json.loads(told)
     assert document["closest"] is None
     assert any("overload" in reason for reason in document["counts"]["reasons"])
+
+
+def test_a_recorded_trace_is_kept_once_for_all_systems(latenz, system, tmp_path):
+    times = np.cumsum(np.random.default_rng(1).integers(300_000, 5_000_000, 500))
+    rows = "".join(f"can:1,{time}\n" for time in times)
+    (tmp_path / "trace.csv").write_text(f"source,time_ns\n{rows}")
+    text = Path(system).read_text().replace('"can"', '"can:1"')
+    text = re.sub('kind = "distances".*}', 'kind = "trace", file = "trace.csv", length = 2 }', text)
+    Path(system).write_text(text)
+    folder = tmp_path / "out"
+    arguments = (system, "--deadline=can:1=300us", "-o", folder)
+    code, told, _ = latenz(*arguments)
+    assert code == 0
+    assert "monitor of can:1: " in told  # and no picture for a name between colons
+    assert "assumed: arrivals of can:1 are as dense as observed in a trace of 500" in told
+    assert "a trace of 500, which is a sample" in (folder / "front.html").read_text()
+    assert latenz(*arguments)[1] == told
+    assert [path.name for path in folder.glob("*.csv")] == ["system.arrivals.csv"]
+    best = read_system(folder / "system-1.toml")
+    assert best.sources[0].arrival == read_system(Path(system)).sources[0].arrival
 
 
 def test_a_partition_may_give_away_what_it_can_spare(latenz, system, tmp_path):

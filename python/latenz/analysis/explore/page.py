@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from latenz.analysis.explore import words
 from latenz.analysis.explore.evaluate import COLUMNS, OBJECTIVES, Objective
 from latenz.analysis.explore.result import CANDIDATES, Candidate, Exploration
+from latenz.analysis.native import assumptions
 from latenz.report.plots import Plot, PlotTable, plain, write_plots
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def write_page(found: Exploration, path: Path) -> None:
         BadInput: It cannot be written.
     """
     title = "All deadlines can hold" if found.front else "No candidate meets all deadlines"
-    notes = [] if found.front else [f"{words.blocked(found)}."]
+    notes = [f"Assumed: {each}." for each in assumptions(found.plan.system)]
+    if not found.front:
+        notes.append(f"{words.blocked(found)}.")
     write_plots(path, title, notes, [_plot(found, path)], _tables(found))
 
 

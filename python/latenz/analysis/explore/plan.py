@@ -15,6 +15,8 @@ from latenz.settings import Settings
 from latenz.system import System, read_system, write_system
 
 MOST_CANDIDATES = 10_000_000
+ARRIVALS = "system.arrivals.csv"
+"""Holds the recorded traces of all systems of a folder."""
 _SYSTEM = "system.toml"
 _PLAN = "plan.json"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latenz.analysis.explore.evaluate import COLUMNS, OBJECTIVES, Objective
-from latenz.analysis.explore.plan import Plan
+from latenz.analysis.explore.plan import ARRIVALS, Plan
 from latenz.analysis.explore.search import best_of_each, pareto_front
 from latenz.analysis.explore.space import Space
 from latenz.errors import BadInput
@@ -179,7 +179,8 @@ def read_result(plan: Plan, path: Path) -> Exploration:
         table = parquet.read_table(path, columns=narrow)
         best = Best(plan.objectives)
         best.add(table)
-        reasons = compute.value_counts(table["reason"].drop_null())
+        tried = table.slice(1)  # without the given system
+        reasons = compute.value_counts(tried["reason"].drop_null())
         counted = {each["values"]: each["counts"] for each in reasons.to_pylist()}
         wanted = [0, *best.front, *([best.closest] if best.closest is not None else [])]
         rows = parquet.read_table(path, filters=[("candidate", "in", set(wanted))]).to_pylist()
@@ -190,8 +191,8 @@ def read_result(plan: Plan, path: Path) -> Exploration:
     return Exploration(
         plan,
         Space(plan.system, plan.shares).count,
-        table.num_rows - 1,
-        compute.sum(table["feasible"]).as_py(),
+        tried.num_rows,
+        compute.sum(tried["feasible"]).as_py(),
         dict(sorted(counted.items(), key=lambda each: (-each[1], each[0]))),
         found[0],
         tuple(found[number] for number in best.front),
@@ -228,4 +229,5 @@ def write_systems(found: Exploration, folder: Path) -> None:
             summary(found.plan, each),
             *changes(found.given.system, each.system),
         ]
-        write_system(each.system, folder / f"system-{rank}.toml", "\n".join(lines))
+        path = folder / f"system-{rank}.toml"
+        write_system(each.system, path, "\n".join(lines), ARRIVALS)

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from latenz.analysis.explore import words
 from latenz.analysis.explore.result import Candidate, Exploration
+from latenz.analysis.native import assumptions
 from latenz.analysis.show import console_for_tables, plain_table, print_titled
 
 _ROWS = 20
@@ -23,10 +24,12 @@ def print_exploration(found: Exploration, folder: Path) -> None:
             console.print(f"{len(found.front) - _ROWS} more in {folder / 'front.html'}")
     else:
         console.print(f"no candidate was found that meets all deadlines, {tried}")
-        console.print(words.blocked(found), markup=False)
+        console.print(words.blocked(found))
         for reason, count in list(found.reasons.items())[:_ROWS]:
-            console.print(f"{count:,} candidates: {reason}", markup=False)
-    console.print(f"results: {folder}", markup=False, soft_wrap=True)
+            console.print(f"{count:,} candidates: {reason}")
+    for assumption in assumptions(found.plan.system):
+        console.print(f"assumed: {assumption}")
+    console.print(f"results: {folder}", soft_wrap=True)
 
 
 def _table(found: Exploration) -> Table:
@@ -52,6 +55,7 @@ def document(found: Exploration, folder: Path) -> dict[str, Any]:
         },
         "given": _candidate(found, found.given),
         "front": [_candidate(found, each) for each in found.front],
+        "assumptions": assumptions(found.plan.system),
         "closest": None if found.closest is None else _candidate(found, found.closest),
     }
 
