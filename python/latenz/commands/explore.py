@@ -66,7 +66,7 @@ def command(
 
     Example: latenz explore experiments/systems/can-gateway.toml --deadline can-engine=300us
     """
-    from latenz.analysis.explore import explore
+    from latenz.analysis.explore import Space, explore
     from latenz.analysis.explore.page import write_page
     from latenz.analysis.explore.plan import load_plan
     from latenz.analysis.explore.show import document, print_exploration
@@ -85,7 +85,8 @@ def command(
         plan = _plan(system, deadline, objective, mode, share, candidates, seed)
         folder = output or _default_folder(system)
     try:
-        with counting("exploring", plan.candidates, wanted=not json) as progress:
+        total = min(plan.candidates, Space(plan.system, plan.shares).count)
+        with counting("exploring", total, wanted=not json) as progress:
             found = explore(plan, folder, scheduler=scheduler, progress=progress)
     except KeyboardInterrupt:
         typer.echo(f"explore: interrupted; go on with latenz explore --resume {folder}", err=True)

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from latenz.analysis.explore import words
 from latenz.analysis.explore.result import Candidate, Exploration
 from latenz.analysis.native import assumptions
@@ -19,7 +17,17 @@ def print_exploration(found: Exploration, folder: Path) -> None:
     tried = words.tried(found)
     if found.front:
         title = f"least {', then '.join(found.plan.objectives)}: Pareto front, {tried}"
-        print_titled(console, title, _table(found))
+        headings, rows = words.table(found)
+        shown = rows[: _ROWS + 1]
+        figures = plain_table(*headings[:-1])
+        changes = plain_table(headings[0])
+        changes.add_column(headings[-1], overflow="fold")
+        for row in shown:
+            figures.add_row(*row[:-1])
+        for row in shown[1:]:
+            changes.add_row(row[0], row[-1])
+        print_titled(console, title, figures)
+        print_titled(console, "what changes against the given system", changes)
         if len(found.front) > _ROWS:
             console.print(f"{len(found.front) - _ROWS} more in {folder / 'front.html'}")
     else:
@@ -29,16 +37,7 @@ def print_exploration(found: Exploration, folder: Path) -> None:
             console.print(f"{count:,} candidates: {reason}")
     for assumption in assumptions(found.plan.system):
         console.print(f"assumed: {assumption}")
-    console.print(f"results: {folder}", soft_wrap=True)
-
-
-def _table(found: Exploration) -> Table:
-    headings, rows = words.table(found)
-    table = plain_table(*headings[:-1])
-    table.add_column(headings[-1], overflow="fold", ratio=1)
-    for row in rows[: _ROWS + 1]:
-        table.add_row(*row)
-    return table
+    console.print(f"results: {folder}", soft_wrap=True, highlight=False)
 
 
 def document(found: Exploration, folder: Path) -> dict[str, Any]:
