@@ -115,7 +115,7 @@ TEST(Random, WholeNumbersReachBothEndsEvenly) {
     ++counts.at(static_cast<std::size_t>(random.up_to(6)));
   }
   for (const int count : counts) {
-    EXPECT_NEAR(count, n / 7, 5 * std::sqrt(n / 7.0));
+    EXPECT_NEAR(count, n / 7.0, 5 * std::sqrt(n / 7.0));
   }
   EXPECT_EQ(random.up_to(0), 0);
   for (int i = 0; i < 1000; ++i) {
@@ -139,7 +139,7 @@ TEST(Arrivals, PeriodicOnesKeepTheirModelAndLieInTheirWindows) {
   std::mt19937_64 random(4);
   for (int round = 0; round < 200; ++round) {
     const auto period = static_cast<std::int64_t>(1 + (random() % 1000));
-    const auto jitter = static_cast<std::int64_t>(random() % (4 * 1000));
+    const auto jitter = static_cast<std::int64_t>(random() % 4000);
     const auto distance =
         static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(period + 1));
     const auto times = first(
