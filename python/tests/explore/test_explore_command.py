@@ -111,7 +111,8 @@ def test_where_no_candidate_fits_the_closest_is_told(latenz, system, tmp_path):
 def test_overload_is_a_reason(latenz, system, tmp_path):
     text = Path(system).read_text().replace('"30 us"', '"1 ms"')
     Path(system).write_text(text)
-    code, told, _ = latenz(system, "--deadline=can=10ms", "-o", tmp_path / "out", "--json")
+    arguments = (system, "--deadline=can=10ms", "--candidates=200", "-o", tmp_path / "out")
+    code, told, _ = latenz(*arguments, "--json")
     assert code == 3
     document = json.loads(told)
     assert document["closest"] is None
@@ -126,7 +127,7 @@ def test_a_recorded_trace_is_kept_once_for_all_systems(latenz, system, tmp_path)
     text = re.sub('kind = "distances".*}', 'kind = "trace", file = "trace.csv", length = 2 }', text)
     Path(system).write_text(text)
     folder = tmp_path / "out"
-    arguments = (system, "--deadline=can:1=300us", "-o", folder)
+    arguments = (system, "--deadline=can:1=300us", "--candidates=300", "-o", folder)
     code, told, _ = latenz(*arguments)
     assert code == 0
     assert "monitor of can:1: " in told  # and no picture for a name between colons
@@ -189,7 +190,7 @@ def test_mistakes_get_one_line(latenz, system, tmp_path, arguments, told):
 
 
 def test_another_plan_is_refused(latenz, system, tmp_path):
-    arguments = [system, *SMALL, "-o", tmp_path / "out"]
+    arguments = [system, *SMALL, "--candidates=200", "-o", tmp_path / "out"]
     assert latenz(*arguments)[0] == 0
     for other, what in (
         (["--seed=1"], "other seed"),

@@ -150,6 +150,18 @@ def test_a_killed_client_of_dask_goes_on(reference, cluster, tmp_path):
     assert all_candidates(tmp_path).equals(reference)
 
 
+def test_what_a_lost_cluster_had_finished_is_kept(reference, tmp_path):
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as lost:
+        left = started(*ASKED, "-o", str(tmp_path), f"--scheduler={lost.scheduler_address}")
+        when_chunks(left, tmp_path, 2)
+    output, errors = left.communicate(timeout=60)
+    assert (left.returncode, output) == (2, "")
+    assert errors.count("\n") == 1
+    assert "the Dask scheduler or its workers went away; what is finished is kept" in errors
+    explore(PLAN, tmp_path, processes=2)  # it goes on without Dask
+    assert all_candidates(tmp_path).equals(reference)
+
+
 def test_mistakes_with_a_scheduler_get_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "_PATIENCE_S", 1)
     with pytest.raises(BadInput, match=r"^tcp://127.0.0.1:9: no Dask scheduler answers") as told:

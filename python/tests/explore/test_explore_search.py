@@ -90,7 +90,8 @@ def objectives(system: System, limits=BY_HAND_LIMITS) -> tuple[float, float, flo
         own_ns = sum(slot.length_ns for slot in system.slots if slot.partition == promise.name)
         lost.append(sum(promise.interference_ns_by_slot) / own_ns)
     cycle_ns = sum(slot.length_ns for slot in system.slots)
-    return max(lost), len(system.slots) * 1e9 / cycle_ns, max(ratios)
+    switches = len(system.slots) * 1e9 / cycle_ns
+    return round(max(lost), 6), round(switches, 3), round(max(ratios), 6)
 
 
 def dominated(one: tuple[float, ...], others: set[tuple[float, ...]]) -> bool:

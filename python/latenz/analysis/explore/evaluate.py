@@ -18,6 +18,9 @@ Objective = Literal["interference", "switches", "latency"]
 switches and interposed jobs, each of the slots at its worst.
 `switches`: slot switches per second.
 `latency`: the largest ratio of a bound to its deadline.
+
+They are rounded, to a millionth and to a thousandth of a switch per second: slots of whole
+nanoseconds would make systems differ that are alike.
 """
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 
@@ -50,7 +53,7 @@ def outcome(system: System, deadlines_ns: Mapping[str, int]) -> Outcome:
     bounds = bound(system)
     bounds_ns = tuple(each.wcrt_ns for each in bounds.sources)
     interference = interference_share(system, bounds)
-    switches = len(system.slots) * 1_000_000_000 / system.cycle_ns
+    switches = round(len(system.slots) * 1_000_000_000 / system.cycle_ns, 3)
     for each in bounds.sources:
         if each.wcrt_ns is None:
             return Outcome(bounds_ns, (interference, switches, None), f"{each.name}: {each.reason}")
@@ -69,7 +72,7 @@ def blocking(
         ((bounds_ns[name] or 0) / limit_ns, name) for name, limit_ns in deadlines_ns.items()
     )
     held = all((bounds_ns[name] or 0) <= limit_ns for name, limit_ns in deadlines_ns.items())
-    return ratio, None if held else name
+    return round(ratio, 6), None if held else name
 
 
 def interference_share(system: System, bounds: Bounds) -> float | None:
@@ -79,9 +82,10 @@ def interference_share(system: System, bounds: Bounds) -> float | None:
     own_ns = dict.fromkeys(system.partitions, 0)
     for slot in system.slots:
         own_ns[slot.partition] += slot.length_ns
-    return max(
+    shares = [
         sum(promise.interference_ns_by_slot) / own_ns[promise.name] for promise in bounds.partitions
-    )
+    ]
+    return round(max(shares), 6)
 
 
 def evaluate(

@@ -14,7 +14,7 @@ from concurrent.futures import (
     wait,
 )
 from importlib.metadata import version
-from itertools import chain, islice
+from itertools import islice
 from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -142,7 +142,8 @@ class DaskWorkers:
         """Tell whether Dask gave up."""
         from distributed import KilledWorker
 
-        return isinstance(error, CancelledError | KilledWorker | OSError)
+        gone = self._client.status != "running"  # whatever error that leads to
+        return gone or isinstance(error, CancelledError | KilledWorker | OSError)
 
     def close(self) -> None:
         """Leave the cluster; it goes on without us."""
@@ -182,7 +183,8 @@ def _connect(address: str) -> "Client":
         raise BadInput(f"{address!r} is no address", "--scheduler", "write tcp://HOST:PORT")
     import logging
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters we tell ourselves
+    for name in ("distributed", "distributed.client"):  # what matters we tell ourselves
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         return Client(address, timeout=_PATIENCE_S, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -202,43 +204,39 @@ def hand_out(workers: Workers, jobs: Iterator[Job], finish: Callable[[int, Any],
     Jobs of lost workers are given to others. On Ctrl-C what was begun is finished and told.
     """
     given: dict[Future[Any], Job] = {}
-    waiting: list[Job] = []  # again, after a loss
+    waiting: list[Job] = []  # to be given next
     losses = 0
     try:
         while True:
-            for job in islice(chain(_taken(waiting), jobs), workers.at_once - len(given)):
-                given[workers.submit(job[1], *job[2])] = job
-            if not given:
-                return
-            done = wait(given, return_when=FIRST_COMPLETED).done
-            error = next((each for each in map(_error, done) if each), None)
-            if error is None:
-                _tell(given, done, finish)
+            try:
+                _give(workers, given, waiting, jobs)
+                if not given:
+                    return
+                _tell(given, wait(given, return_when=FIRST_COMPLETED).done, finish)
                 losses = 0
-                continue
-            losses += 1
-            if not workers.lost(error) or losses > _LOSSES:
-                raise error
-            workers.renew()
-            _tell(given, {each for each in given if each.done() and not _error(each)}, finish)
-            waiting += given.values()
-            given.clear()
+            except Exception as error:
+                losses += 1
+                if losses > _LOSSES or not workers.lost(error):
+                    raise
+                workers.renew()
+                waiting += given.values()
+                given.clear()
     except KeyboardInterrupt:
         workers.close()
-        _tell(given, {each for each in given if each.done() and not _error(each)}, finish)
+        ended = {each for each in given if each.done() and not each.cancelled()}
+        _tell(given, {each for each in ended if each.exception() is None}, finish)
         raise
 
 
-def _taken(waiting: list[Job]) -> Iterator[Job]:
-    while waiting:
-        yield waiting.pop()
-
-
-def _error(future: "Future[Any]") -> BaseException | None:
-    try:
-        return future.exception()
-    except CancelledError as error:
-        return error
+def _give(
+    workers: Workers, given: "dict[Future[Any], Job]", waiting: list[Job], jobs: Iterator[Job]
+) -> None:
+    while len(given) < workers.at_once:
+        waiting += [] if waiting else islice(jobs, 1)
+        if not waiting:
+            return
+        _, function, arguments = waiting[-1]
+        given[workers.submit(function, *arguments)] = waiting.pop()
 
 
 def _tell(
@@ -246,5 +244,12 @@ def _tell(
     done: "Iterable[Future[Any]]",
     finish: Callable[[int, Any], None],
 ) -> None:
+    """Tell what was done; an error comes last, when nothing else is left to tell."""
+    failed = None
     for future in done:
-        finish(given.pop(future)[0], future.result())
+        if future.cancelled() or future.exception() is not None:
+            failed = future
+        else:
+            finish(given.pop(future)[0], future.result())
+    if failed is not None:
+        failed.result()
