@@ -25,7 +25,7 @@ def command(
         list[str] | None,
         typer.Option(
             help="interference, switches or latency; several make the axes of the Pareto front, "
-            "the most important first. [default: interference, switches]"
+            "the most important first. (default: interference, switches)"
         ),
     ] = None,
     mode: Annotated[
@@ -35,16 +35,16 @@ def command(
         list[str] | None,
         typer.Option(
             help="The least share of the cycle that a partition needs, such as diagnosis=10%; "
-            "what it has beyond may go to others. [default: what it has]"
+            "what it has beyond may go to others. (default: what it has)"
         ),
     ] = None,
     candidates: Annotated[
         int | None,
-        typer.Option(help=f"How many to evaluate at most. [default: {_CANDIDATES}]"),
+        typer.Option(help=f"How many to evaluate at most. (default: {_CANDIDATES})"),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="Of the sample where there are more candidates. [default: 0]"),
+        typer.Option(min=0, help="Of the sample where there are more candidates. (default: 0)"),
     ] = None,
     scheduler: Annotated[
         str | None,
@@ -52,7 +52,7 @@ def command(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", help="Folder for results. [default: results/explore-SYSTEM-TIME]"),
+        typer.Option("-o", help="Folder for results. (default: results/explore-SYSTEM-TIME)"),
     ] = None,
     resume: Annotated[
         Path | None, typer.Option(help="Go on with the exploration of this folder.")

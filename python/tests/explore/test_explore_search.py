@@ -306,3 +306,18 @@ def test_every_system_of_the_front_is_as_told(tmp_path):
         assert objectives(system, LIMITS) == values
     assert not (tmp_path / "found" / "system-0.toml").exists()
     assert not (tmp_path / "found" / f"system-{len(found.front) + 1}.toml").exists()
+
+
+def test_a_fifth_of_the_space_shows_the_whole_front():
+    for objectives in (("interference", "switches"), ("interference", "latency")):
+        whole, part = (
+            explore(Plan(small_system(), BY_HAND_LIMITS, objectives, candidates=most), processes=2)
+            for most in (50_000, 1_190)
+        )
+        assert part.evaluated * 5 <= whole.evaluated == whole.possible
+        fronts = [
+            [tuple(each.value(name) for name in objectives) for each in found.front]
+            for found in (whole, part)
+        ]
+        assert len(fronts[0]) > 3
+        assert fronts[0] == fronts[1]
