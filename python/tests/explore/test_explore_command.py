@@ -245,6 +245,11 @@ def test_the_page_shows_the_front_without_a_network(latenz, tmp_path):
         assert front[0] == [100 * one["interference_share"] for one in document["front"]]
         assert front[1] == [one["switches_per_s"] for one in document["front"]]
         assert given[1] == [300]
+        buttons = page.locator(".modebar-btn").evaluate_all(
+            "all => all.map((b) => b.dataset.title)"
+        )
+        assert "Zoom" in buttons
+        assert not any("Share" in title for title in buttons)  # nothing leaves the page
         assert page.inner_text("h1") == "All deadlines can hold"
         rows = page.locator("table >> nth=0").locator("tbody tr")
         assert rows.count() == 1 + len(document["front"])

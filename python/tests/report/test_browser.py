@@ -251,6 +251,13 @@ def test_nothing_can_leave_the_page(example: Example, browser: Browser) -> None:
     opened.close()
 
 
+def test_no_button_offers_to_send_a_plot_away(page: Page) -> None:
+    draw_all(page)
+    titles = page.locator(".modebar-btn").evaluate_all("all => all.map((b) => b.dataset.title)")
+    assert "Zoom" in titles
+    assert not any("Share" in title or "Cloud" in title for title in titles)
+
+
 def test_a_phone_needs_no_sideways_scrolling(browser: Browser, example: Example) -> None:
     context = browser.new_context(viewport={"width": 320, "height": 640}, has_touch=True)
     opened = context.new_page()

@@ -19,7 +19,10 @@
       colorway: [0, 1, 2, 3, 4, 5, 6, 7].map((i) => colour(`c${i}`)),
       margin: { l: 10, r: 10, t: 10, b: 10 }, hovermode: "closest", legend: { orientation: "v" },
       xaxis: axis(x), yaxis: axis(y),
-    }, { responsive: true, displaylogo: false });
+    }, {
+      responsive: true, displaylogo: false, toImageButtonOptions: { format: "svg" },
+      modeBarButtonsToRemove: ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
+    });
   }
 
   const figures = document.querySelectorAll("figure.panel");

@@ -422,7 +422,7 @@
     const { data, layout: made } = drawings[panel.kind](panel.data, currentLook(panel.plot.clientWidth), panel.logarithmic);
     const config = {
       responsive: true, displaylogo: false, displayModeBar: "hover", toImageButtonOptions: { format: "svg", filename: panel.figure.id },
-      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+      modeBarButtonsToRemove: ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
     };
     library().react(panel.plot, data, made, config);
     panel.drawn = true;
