@@ -141,6 +141,9 @@ class Simulator {
   /// there were none. So a learning phase precedes the monitored one (beckert2014, appendix A).
   void monitor_from(std::size_t source, Instant at) { sources_[source].monitored_from = at; }
 
+  /// The system must outlive the simulator.
+  Simulator(const System&&, Mode, std::vector<Arrivals>, std::int64_t, bool, Observer&) = delete;
+
   /// Goes on until everything is done (true), the observer is full, or `most_steps` arrivals and
   /// slot switches have been served (false: call again).
   bool run(std::int64_t most_steps) {

@@ -17,7 +17,7 @@ def command(
         str | None, typer.Option(help="plain, paper or carry, instead of the file's.")
     ] = None,
     effort: Annotated[
-        int | None, typer.Option(help="Simulations for each source. [default: 5000]")
+        int | None, typer.Option(help="Simulations for each source. (default: 5000)")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the search: the same finds the same.")] = 0,
     arrivals_out: Annotated[

@@ -17,7 +17,7 @@ def command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="New run folder [default: results/<experiment>-<time>]."
+            "-o", "--output", help="New run folder (default: results/<experiment>-<time>)."
         ),
     ] = None,
     only: Annotated[

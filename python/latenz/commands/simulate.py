@@ -23,7 +23,7 @@ def command(
     ] = None,
     irqs: Annotated[
         int | None,
-        typer.Option(help="How many interrupts to draw from the arrival models. [default: 10000]"),
+        typer.Option(help="How many interrupts to draw from the arrival models. (default: 10000)"),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of drawn arrivals.")] = 0,
     latency_from: Annotated[
@@ -41,7 +41,7 @@ def command(
     ] = None,
     window: Annotated[
         str | None,
-        typer.Option(help="What to draw or trace, such as 10ms..30ms. [default: two cycles]"),
+        typer.Option(help="What to draw or trace, such as 10ms..30ms. (default: two cycles)"),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
