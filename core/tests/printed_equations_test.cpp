@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "counterexamples.hpp"
 
@@ -44,4 +45,14 @@ TEST(PrintedEquations, LookAtEveryIrqOfABusyWindow) {
   source.arrival = latenz::Periodic(Duration(10'000'000), Duration(25'000'000), {});
   const auto system = counterexamples::system({1'000'000}, {}, {source});
   EXPECT_EQ(printed(system, 0, PrintedEquation::Number::eq11), Duration(135'000));
+}
+
+TEST(PrintedEquations, OfDenseIrqsAreGivenUpLongBeforeAFarHorizon) {
+  latenz::Source source = counterexamples::every_10_ms(0, 4);
+  source.top = Duration();
+  source.arrival = latenz::Periodic(Duration(3), {}, {});  // every IRQ adds 4 ns to W, for ever
+  const auto system = counterexamples::system({10}, {}, {source});
+  const auto eq11 = PrintedEquation::Number::eq11;
+  const Duration century(std::int64_t{100} * 365 * 86'400 * 1'000'000'000);
+  EXPECT_TRUE(PrintedEquation(system, 0, eq11, century).latency().is_unbounded());
 }

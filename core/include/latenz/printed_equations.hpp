@@ -3,6 +3,7 @@
 // docs/beckert2014.md). bound.hpp has the bound to rely on.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "latenz/system.hpp"
@@ -28,14 +29,15 @@ class PrintedEquation {
     }
   }
 
-  /// Eq. (12): the largest W(q) - delta-minus(q) over the q of Eq. (4); unbounded past the horizon.
+  /// Eq. (12): the largest W(q) - delta-minus(q) over the q of Eq. (4); unbounded past the horizon
+  /// or after too many steps.
   [[nodiscard]] Duration latency() const {
     const Source& source = system_.sources()[source_];
     Duration worst;
     Duration busy;
-    Count q = 1;
-    for (; source.arrival.delta(q) <= busy; ++q) {
-      busy = busy_time(q);
+    int steps_left = most_steps;
+    for (Count q = 1; source.arrival.delta(q) <= busy; ++q) {
+      busy = busy_time(q, busy, steps_left);
       if (busy.is_unbounded()) {
         return busy;
       }
@@ -47,10 +49,10 @@ class PrintedEquation {
  private:
   static constexpr int most_steps = 1 << 22;
 
-  /// The least fixed point of W(q).
-  [[nodiscard]] Duration busy_time(Count q) const {
-    Duration busy(1);
-    for (int step = 0; step < most_steps; ++step) {
+  /// The least fixed point of W(q); it is not below that of W(q - 1).
+  [[nodiscard]] Duration busy_time(Count q, Duration before, int& steps_left) const {
+    Duration busy = std::max(Duration(1), before);
+    for (; steps_left > 0; --steps_left) {
       const Duration next = right_side(q, busy);
       if (next <= busy) {
         return busy;

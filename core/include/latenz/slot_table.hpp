@@ -29,9 +29,7 @@ class SlotTable {
     for (const Slot& slot : slots_) {
       cycle_ += slot.length;
     }
-    for (std::size_t count = 0; count < slots_.size(); ++count) {
-      starts_within_.push_back(shortest_run(count));
-    }
+    find_shortest_runs();
   }
 
   [[nodiscard]] std::span<const Slot> slots() const { return slots_; }
@@ -53,21 +51,20 @@ class SlotTable {
   }
 
  private:
-  /// The least time from a slot's start to the start of the `count`-th slot after it.
-  [[nodiscard]] Duration shortest_run(std::size_t count) const {
-    Duration shortest = Duration::unbounded();
-    for (std::size_t first = 0; first < slots_.size(); ++first) {
-      Duration run;
-      for (std::size_t i = 0; i < count; ++i) {
-        run += slots_[(first + i) % slots_.size()].length;
+  void find_shortest_runs() {
+    std::vector<Duration> runs(slots_.size());  // of `count` slots, from each slot on
+    for (std::size_t count = 0; count < slots_.size(); ++count) {
+      starts_within_.push_back(*std::ranges::min_element(runs));
+      for (std::size_t first = 0; first < slots_.size(); ++first) {
+        runs[first] += slots_[(first + count) % slots_.size()].length;
       }
-      shortest = std::min(shortest, run);
     }
-    return shortest;
   }
 
   std::vector<Slot> slots_;
-  std::vector<Duration> starts_within_;  ///< shortest_run(0), (1), ...: a delta-minus of starts
+  /// The least time from a slot's start to the start of the 0th, 1st, ... slot after it: a
+  /// delta-minus of starts.
+  std::vector<Duration> starts_within_;
   Duration slot_switch_;
   Duration cycle_;
 };
