@@ -25,6 +25,7 @@ from latenz.system import (
     Source,
     System,
 )
+from latenz.system.model import LONGEST_NS
 
 Times = npt.NDArray[np.int64]
 
@@ -164,6 +165,8 @@ class Simulator:
         self.mode: Mode = mode or system.mode
         self.latency_from: LatencyFrom = latency_from or system.latency_from
         self.complete = False
+        endless = arrivals is None and bool(_endless(system))
+        self._drawn = irqs if endless else None
         self._simulation = _core.simulation(
             core_system(system),
             MODES[self.mode],
@@ -180,8 +183,18 @@ class Simulator:
         """Go on by so many arrivals and slot switches; return whether all is done.
 
         What is watched must be taken in between: a full batch pauses the simulation.
+
+        Raises:
+            BadInput: Work or drawn arrivals go on for longer than 64 bits of nanoseconds count.
         """
         self.complete = self._simulation.run(steps)
+        too_few = self.complete and self._drawn is not None and self.served < self._drawn
+        if self.now_ns == LONGEST_NS or too_few:
+            raise BadInput(
+                "the simulation goes beyond 292 years",
+                "arrivals",
+                "let fewer interrupts arrive, more often, or take shorter handlers",
+            )
         return self.complete
 
     def take_irqs(self) -> Irqs:
@@ -245,22 +258,34 @@ def _streams(
     system: System, arrivals: Sequence[Times] | None, irqs: int | None, seed: int
 ) -> list[_core.Stream]:
     if arrivals is not None:
-        return [_core.listed(np.ascontiguousarray(times, dtype=np.int64)) for times in arrivals]
-    endless = [
-        source.name for source in system.sources if not isinstance(source.arrival, RecordedTrace)
-    ]
-    if irqs is None and endless:
+        return [_listed(times) for times in arrivals]
+    if irqs is None and (endless := _endless(system)):
         raise BadInput(
             f"arrivals of {endless[0]} have no end", "irqs", "say how many interrupts to simulate"
         )
     return [_stream(source, seed) for source in system.sources]
 
 
+def _endless(system: System) -> list[str]:
+    return [
+        source.name for source in system.sources if not isinstance(source.arrival, RecordedTrace)
+    ]
+
+
+def _listed(times: Times) -> _core.Stream:
+    times = np.ascontiguousarray(times, dtype=np.int64)
+    if times.size and times[-1] == LONGEST_NS:  # the core's end of time
+        raise BadInput(
+            f"{LONGEST_NS} ns leaves no time to serve an interrupt", "arrivals", "end earlier"
+        )
+    return _core.listed(times)
+
+
 def _stream(source: Source, seed: int) -> _core.Stream:
     arrival = source.arrival
     match arrival:
         case RecordedTrace():
-            return _core.listed(arrival.times_ns)
+            return _listed(arrival.times_ns)
         case Periodic(period_ns, jitter_ns, min_distance_ns):
             own = _seed(source, seed, 0)
             return _core.periodic(period_ns, jitter_ns, min_distance_ns, own)

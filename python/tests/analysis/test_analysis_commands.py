@@ -150,6 +150,31 @@ def test_listed_arrivals_are_simulated_to_the_nanosecond(tmp_path: Path) -> None
     assert from_top["sources"][0]["max_ns"] == 1_040_000
 
 
+@pytest.mark.parametrize(
+    ("time_ns", "words"),
+    [
+        (2**63 - 1, "leaves no time to serve"),
+        (2**63 - 2, "goes beyond 292 years"),
+    ],
+)
+def test_a_simulation_beyond_the_end_of_time_is_refused(
+    time_ns: int, words: str, tmp_path: Path
+) -> None:
+    arrivals = tmp_path / "late.csv"
+    arrivals.write_text(f"source,time_ns\na,{time_ns}\n")
+    done = run("simulate", described(tmp_path), "--arrivals", str(arrivals), "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_drawn_arrivals_that_run_out_of_time_are_refused(tmp_path: Path) -> None:
+    rare = described(tmp_path, arrival=f'kind = "periodic", period = {2**62}')
+    done = run("simulate", rare, "--irqs", "5")
+    assert done.returncode == 2
+    assert "goes beyond 292 years" in done.stderr
+
+
 def test_records_hold_every_irq(tmp_path: Path) -> None:
     records = tmp_path / "irqs.parquet"
     told = document("simulate", EXAMPLE, "--irqs", "200000", "--records", str(records))
