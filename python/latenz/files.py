@@ -22,7 +22,7 @@ def replacing(path: Path) -> Iterator[Path]:
     partial = None
     try:
         if path.is_dir():
-            raise BadInput("is a folder", str(path), "name a file with -o")
+            raise BadInput("is a folder", str(path), "name a file")
         special = path.exists() and not path.is_file()
         folder = None if special else path.parent
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
