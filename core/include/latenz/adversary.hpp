@@ -434,7 +434,8 @@ class Adversary {
     }
     recorder_.records.clear();
     Simulator<Recorder> simulator(system_, mode_, std::move(arrivals), endless, false, recorder_);
-    while (!simulator.run(steps) && simulator.now() <= last + longest_bound_) {
+    const Instant enough = std::min(last + longest_bound_, Instant::never() - Duration(1));
+    while (!simulator.run(steps) && simulator.now() <= enough) {
       between_();
     }
     return {simulator.figures().begin(), simulator.figures().end()};
