@@ -213,7 +213,8 @@ class Simulator {
 
   // --- R1: top handlers and slot switches, in the order of their times -------------------------
 
-  void switch_slot() {
+  // Inlined by force: a tenth of the time of an IRQ.
+  [[gnu::always_inline]] void switch_slot() {
     skip_idle_slots();
     const std::uint32_t before = owner_;
     const Instant start = std::max(now_, next_switch_);
@@ -252,7 +253,7 @@ class Simulator {
     }
   }
 
-  void top_handler() {
+  [[gnu::always_inline]] void top_handler() {
     const std::uint32_t index = next_source_;
     SourceState& source = sources_[index];
     const Instant arrival = next_arrival_;
