@@ -156,10 +156,7 @@ void bind_system(nb::module_& module) {
                               monitor == nullptr ? std::nullopt : std::optional(*monitor)};
           },
           nb::arg("partition"), nb::arg("top_ns"), nb::arg("bottom_ns"), nb::arg("arrival"),
-          nb::arg("monitor").none())
-      .def("conforms", [](const Source& source) {
-        return source.monitor && source.arrival.conforms_to(*source.monitor);
-      });
+          nb::arg("monitor").none());
   nb::class_<System>(module, "System").def("__init__", &SystemOfPairs::init);
 }
 
@@ -183,12 +180,6 @@ void bind_bounds(nb::module_& module) {
                      nb::list queues;
                      for (const auto& queue : bound.queues) queues.append(evidence(queue));
                      return queues;
-                   })
-      .def_prop_ro("release_jitter_ns",
-                   [](const SystemBound& bound) {
-                     std::vector<std::optional<std::int64_t>> result;
-                     for (const auto each : bound.release_jitter) result.push_back(bounded(each));
-                     return result;
                    })
       .def_prop_ro("per_cycle_ns",
                    [](const SystemBound& bound) { return bounded(bound.promise.per_cycle); })

@@ -111,7 +111,6 @@ class Source:
         arrival: Periodic | DistanceVector | Unlimited,
         monitor: DistanceVector | None,
     ) -> None: ...
-    def conforms(self) -> bool: ...
 
 class System:
     def __init__(
@@ -128,8 +127,6 @@ shares by source."""
 class SystemBound:
     @property
     def queues(self) -> list[_Queue]: ...
-    @property
-    def release_jitter_ns(self) -> list[int | None]: ...
     @property
     def per_cycle_ns(self) -> int | None: ...
     @property

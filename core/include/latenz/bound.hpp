@@ -66,8 +66,7 @@ struct Promise {
 };
 
 struct SystemBound {
-  std::vector<QueueBound> queues;        ///< by partition
-  std::vector<Duration> release_jitter;  ///< by source: from arrival to interposed job, at most
+  std::vector<QueueBound> queues;  ///< by partition
   Promise promise;
 };
 
@@ -95,7 +94,6 @@ class BoundAnalysis {
         break;
       }
     }
-    result.release_jitter = jitter_;
     result.promise = promise();
     return result;
   }

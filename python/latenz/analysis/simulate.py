@@ -4,7 +4,7 @@ The rules are carried out by core/include/latenz/simulator.hpp.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -234,14 +234,11 @@ def simulate(system: System, mode: Mode | None = None, **options: Any) -> Simula
     return simulator.outcome()
 
 
-def simulated_irqs(
-    simulator: Simulator, progress: Callable[[], None] = lambda: None
-) -> Iterator[Irqs]:
+def simulated_irqs(simulator: Simulator) -> Iterator[Irqs]:
     """Run a simulator that watches interrupts; yield them in batches."""
     while True:
         done = simulator.run()
         yield simulator.take_irqs()
-        progress()
         if done:
             return
 
