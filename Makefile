@@ -16,11 +16,11 @@ demo: ## set up, measure this machine for a minute, write results/demo/report.ht
 
 test: test-core test-python ## run every test
 
-test-core: ## C++ tests on this machine; freestanding builds for A53 and R5
+test-core: ## C++ tests on this machine; builds for A53, R5, R52 and 64-bit Arm Linux
 	@setup/ensure test
 	cmake --preset host -DCMAKE_CXX_FLAGS=-Werror >/dev/null && cmake --build --preset host && ctest --preset host
-	cmake --preset a53 >/dev/null && cmake --build --preset a53
-	cmake --preset r5 >/dev/null && cmake --build --preset r5
+	@for preset in firmware-a53 firmware-r5 firmware-r52 linux-arm64; do \
+	  cmake --preset $$preset >/dev/null && cmake --build --preset $$preset || exit; done
 
 test-python: ## Python tests, on real tools and a real browser
 	@setup/ensure test
