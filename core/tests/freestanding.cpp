@@ -2,6 +2,8 @@
 // Compiled for every target with -ffreestanding, no exceptions, no RTTI: the headers keep their
 // promise.
 #include "latenz/distances.hpp"
+#include "latenz/frame_decoder.hpp"
+#include "latenz/frame_sender.hpp"
 #include "latenz/histogram.hpp"
 #include "latenz/learner.hpp"
 #include "latenz/moments.hpp"
@@ -58,4 +60,12 @@ void finish_learning(latenz::Duration* learned, const latenz::Duration* allowed,
 void start_monitor(latenz::DistanceMonitor<5>& monitor, const latenz::Duration* distances,
                    std::size_t length) {
   monitor = latenz::DistanceMonitor<5>({distances, length});
+}
+
+void send_note(void (*print)(std::string_view line), std::string_view note) {
+  latenz::FrameSender(print, 0).text(latenz::FrameKind::note, note);
+}
+
+latenz::FrameDecoder::Step receive(latenz::FrameDecoder& decoder, char character) {
+  return decoder.feed(character);
 }

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "crc32.hpp"
 #include "failure.hpp"
+#include "latenz/crc32.hpp"
 
 namespace latenz::probe {
 namespace {

@@ -10,4 +10,5 @@ NB_MODULE(_core, module) {
   latenz::python::bind_tdma(module);
   latenz::python::bind_simulation(module);
   latenz::python::bind_adversary(module);
+  latenz::python::bind_frame(module);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC-32 as zlib, gzip and Ethernet use it (reflected polynomial 0xEDB88320).
+// CRC-32 as zlib, gzip and Ethernet use it (reflected polynomial 0xEDB88320). Freestanding.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace latenz::probe {
+namespace latenz {
 
 inline constexpr auto crc32_table = [] {
   std::array<std::uint32_t, 256> table{};
@@ -21,12 +21,26 @@ inline constexpr auto crc32_table = [] {
   return table;
 }();
 
-[[nodiscard]] constexpr std::uint32_t crc32(std::span<const std::byte> bytes) {
-  std::uint32_t value = 0xFFFFFFFFU;
-  for (const std::byte byte : bytes) {
-    value = (value >> 8U) ^ crc32_table[(value ^ static_cast<std::uint32_t>(byte)) & 0xFFU];
+/// A checksum that grows byte by byte.
+class Crc32 {
+ public:
+  constexpr void add(std::uint8_t byte) {
+    state_ = (state_ >> 8U) ^ crc32_table[(state_ ^ byte) & 0xFFU];
   }
-  return ~value;
+
+  /// Of all bytes so far.
+  [[nodiscard]] constexpr std::uint32_t value() const { return ~state_; }
+
+ private:
+  std::uint32_t state_ = 0xFFFFFFFFU;
+};
+
+[[nodiscard]] constexpr std::uint32_t crc32(std::span<const std::byte> bytes) {
+  Crc32 crc;
+  for (const std::byte byte : bytes) {
+    crc.add(static_cast<std::uint8_t>(byte));
+  }
+  return crc.value();
 }
 
-}  // namespace latenz::probe
+}  // namespace latenz

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "crc32.hpp"
+#include "latenz/crc32.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string_view>
 
-namespace latenz::probe {
+namespace latenz {
 namespace {
 
 std::uint32_t of(std::string_view text) { return crc32(std::as_bytes(std::span(text))); }
@@ -18,4 +18,4 @@ TEST(Crc32, GivesThePublishedCheckValues) {
 }
 
 }  // namespace
-}  // namespace latenz::probe
+}  // namespace latenz
