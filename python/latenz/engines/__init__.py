@@ -6,6 +6,7 @@ from pydantic import Field
 
 from latenz.engines.base import Engine, EngineSettings, Obstacle, Task
 from latenz.engines.cyclictest import Cyclictest, CyclictestSettings
+from latenz.engines.interrupt import InterruptSettings
 from latenz.engines.oslat import Oslat, OslatSettings
 from latenz.engines.simulation import SimulationSettings
 from latenz.engines.timerlat import Timerlat, TimerlatSettings
@@ -18,7 +19,8 @@ AnyEngineSettings = Annotated[
     | OslatSettings
     | TimerlatSettings
     | XenomaiLatencySettings
-    | SimulationSettings,
+    | SimulationSettings
+    | InterruptSettings,
     Field(discriminator="engine"),
 ]
 """Settings of any engine, told apart by `engine`."""
@@ -26,13 +28,21 @@ AnyEngineSettings = Annotated[
 ENGINES: dict[str, type[Engine[Any]]] = {
     engine.name: engine for engine in (Wakeup, Cyclictest, Oslat, Timerlat, XenomaiLatency)
 }
-"""Every engine that is a program, by its name."""
+"""Every engine that is a program of this machine, by its name."""
+
+PROBE_SETTINGS: dict[str, type[EngineSettings | InterruptSettings]] = {
+    **{name: engine.settings_type for name, engine in ENGINES.items()},
+    "interrupt": InterruptSettings,
+}
+"""Settings of every engine that needs none, by its name."""
 
 __all__ = [
     "ENGINES",
+    "PROBE_SETTINGS",
     "AnyEngineSettings",
     "Engine",
     "EngineSettings",
+    "InterruptSettings",
     "Obstacle",
     "SimulationSettings",
     "Task",

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from latenz.engines import EngineSettings, SimulationSettings
+from latenz.engines import EngineSettings, InterruptSettings, SimulationSettings
+from latenz.stacks import StackSettings
 from latenz.stress.base import StressorSettings
 
 
@@ -15,6 +16,7 @@ class Condition:
         name: Unlike every other's in the experiment.
         bench: Where it runs.
         stack: What system software it runs on.
+        system: Settings of the stack; None on benches whose stack has none.
         stressor: Name of the load.
         load: Settings of the load.
         probe: Name of the probe.
@@ -26,9 +28,10 @@ class Condition:
     name: str
     bench: str
     stack: str
+    system: StackSettings | None
     stressor: str
     load: StressorSettings
     probe: str
-    engine: EngineSettings | SimulationSettings
+    engine: EngineSettings | SimulationSettings | InterruptSettings
     duration_ns: int
     folder: Path

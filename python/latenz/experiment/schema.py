@@ -1,7 +1,7 @@
 """Experiment files: what may stand in them, and the conditions they ask for."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import product
 from math import prod
@@ -11,16 +11,23 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from latenz.benches import BENCHES
-from latenz.engines import ENGINES, AnyEngineSettings, Engine, SimulationSettings
+from latenz.engines import (
+    PROBE_SETTINGS,
+    AnyEngineSettings,
+    InterruptSettings,
+    SimulationSettings,
+)
 from latenz.errors import BadInput, closest
 from latenz.experiment.condition import Condition
 from latenz.model import Deadline
 from latenz.settings import Duration, Settings
-from latenz.stress import STRESSORS, AnyStressorSettings, Stressor
+from latenz.stacks import STACKS, AnyStackSettings, StackSettings
+from latenz.stress import LOAD_SETTINGS, AnyStressorSettings
 from latenz.toml_file import TomlFile, read_toml
 
 AXES = ("bench", "stack", "stressor", "probe")
 _MOST_CONDITIONS = 10_000
+_LASTS = {"simulation": "a simulation lasts", "interrupt": "the engine 'interrupt' measures"}
 _CONDITION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
@@ -52,7 +59,8 @@ class MatrixSettings(Settings):
 
     bench: Names = ("host",)
     stack: Names | None = None
-    """None: the first of each bench."""
+    """Names of `[stack.NAME]` tables, or kinds of stack with their defaults; None: the first of
+    each bench."""
     stressor: Names = ("none",)
     """Names of `[stressor.NAME]` tables, or kinds of load with their defaults."""
     probe: Names
@@ -89,6 +97,7 @@ class ExperimentFile(Settings):
     """Published tables to show beside the measured values, such as "alonso2021.table1"."""
     probe: dict[Name, AnyEngineSettings] = Field(default_factory=dict)
     stressor: dict[Name, AnyStressorSettings] = Field(default_factory=dict)
+    stack: dict[Name, AnyStackSettings] = Field(default_factory=dict)
     deadline: tuple[DeadlineSettings, ...] = ()
     matrix: MatrixSettings | None = None
     condition: tuple[ConditionSettings, ...] = ()
@@ -213,17 +222,26 @@ def _resolve(
     runs_on = bench or wanted.bench
     _check("bench", runs_on, BENCHES, where("bench"))
     stack = wanted.stack or _first_stack(runs_on)
-    _check(f"stack of bench {runs_on}", stack, BENCHES[runs_on].stacks, where("stack"))
-    _check("stressor", wanted.stressor, {**STRESSORS, **file.stressor}, where("stressor"))
-    _check("probe", wanted.probe, {**ENGINES, **file.probe}, where("probe"))
-    load = file.stressor.get(wanted.stressor) or _defaults(STRESSORS, "kind", wanted.stressor)
-    engine = file.probe.get(wanted.probe) or _defaults(ENGINES, "engine", wanted.probe)
+    system = _system(file, stack, runs_on, where("stack"))
+    _check("stressor", wanted.stressor, {**LOAD_SETTINGS, **file.stressor}, where("stressor"))
+    _check("probe", wanted.probe, {**PROBE_SETTINGS, **file.probe}, where("probe"))
+    load = file.stressor.get(wanted.stressor) or LOAD_SETTINGS[wanted.stressor].model_validate(
+        {"kind": wanted.stressor}
+    )
+    engine = file.probe.get(wanted.probe) or PROBE_SETTINGS[wanted.probe].model_validate(
+        {"engine": wanted.probe}
+    )
     _check_runs_on(runs_on, "load", load.kind, BENCHES[runs_on].loads, where("stressor"))
     _check_runs_on(runs_on, "engine", engine.engine, BENCHES[runs_on].engines, where("probe"))
+    if system is not None:
+        kind = STACKS[system.kind]
+        _check(f"load beside stack {stack!r}", load.kind, kind.loads, where("stressor"))
+        _check(f"engine of stack {stack!r}", engine.engine, kind.engines, where("probe"))
     return Condition(
         name=wanted.name,
         bench=runs_on,
         stack=stack,
+        system=system,
         stressor=wanted.stressor,
         load=load,
         probe=wanted.probe,
@@ -231,6 +249,18 @@ def _resolve(
         duration_ns=_duration(text, wanted, engine, where("duration")),
         folder=text.path.parent,
     )
+
+
+def _system(file: ExperimentFile, stack: str, bench: str, where: str) -> StackSettings | None:
+    """Return the settings of a stack, None where stacks have none."""
+    able = BENCHES[bench].stacks
+    if not any(bench in kind.benches for kind in STACKS.values()):
+        _check(f"stack of bench {bench}", stack, able, where)
+        return None
+    tables = [name for name, settings in file.stack.items() if settings.kind in able]
+    _check(f"stack of bench {bench}", stack, [*able, *tables], where)
+    named = file.stack.get(stack)
+    return named or STACKS[stack].settings_type.model_validate({"kind": stack})
 
 
 def _first_stack(bench: str) -> str:
@@ -252,10 +282,10 @@ def _check_runs_on(bench: str, what: str, name: str, able: Sequence[str], where:
 def _duration(
     text: TomlFile[ExperimentFile], wanted: ConditionSettings, engine: Any, where: str
 ) -> int:
-    if isinstance(engine, SimulationSettings):
+    if isinstance(engine, SimulationSettings | InterruptSettings):
         if wanted.duration is not None:
             raise BadInput(
-                "a simulation lasts until its last interrupt has ended", where, "leave the key out"
+                f"{_LASTS[engine.engine]} until its last interrupt", where, "leave the key out"
             )
         return 0
     duration = wanted.duration or text.content.duration
@@ -292,12 +322,6 @@ def _check_published(names: Iterable[str], where: str) -> None:
 def _check(what: str, name: str, known: Iterable[str], where: str) -> None:
     if name not in known:
         raise BadInput(f"{name!r} is no {what}", where, closest(name, known))
-
-
-def _defaults(
-    registry: Mapping[str, type[Engine[Any]] | type[Stressor[Any]]], key: str, name: str
-) -> Any:
-    return registry[name].settings_type.model_validate({key: name})
 
 
 def json_schema() -> dict[str, Any]:

@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from latenz.stress.base import Stressor
+from latenz.stress.base import Stressor, StressorSettings
 from latenz.stress.memory import MemoryLoad, MemorySettings
 from latenz.stress.none import NoLoad, NoneSettings
+from latenz.stress.spin import SpinSettings
 from latenz.stress.stress_ng import (
     StressNgAll,
     StressNgAllSettings,
@@ -15,7 +16,7 @@ from latenz.stress.stress_ng import (
 )
 
 AnyStressorSettings = Annotated[
-    NoneSettings | StressNgCpuSettings | StressNgAllSettings | MemorySettings,
+    NoneSettings | SpinSettings | StressNgCpuSettings | StressNgAllSettings | MemorySettings,
     Field(discriminator="kind"),
 ]
 """Settings of any load, told apart by `kind`."""
@@ -23,6 +24,12 @@ AnyStressorSettings = Annotated[
 STRESSORS: dict[str, type[Stressor[Any]]] = {
     stressor.name: stressor for stressor in (NoLoad, StressNgCpu, StressNgAll, MemoryLoad)
 }
-"""Every load by its name."""
+"""Every load of this machine by its name."""
 
-__all__ = ["STRESSORS", "AnyStressorSettings", "Stressor"]
+LOAD_SETTINGS: dict[str, type[StressorSettings]] = {
+    **{name: stressor.settings_type for name, stressor in STRESSORS.items()},
+    "spin": SpinSettings,
+}
+"""Settings of every load by its name, also of those that only boards have."""
+
+__all__ = ["LOAD_SETTINGS", "STRESSORS", "AnyStressorSettings", "Stressor"]

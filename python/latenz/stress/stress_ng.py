@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from latenz.engines.base import Obstacle, missing_program, program_version, seconds
 from latenz.stress.base import SettingsT, Stressor, StressorSettings
@@ -61,14 +61,15 @@ class StressNgCpuSettings(StressorSettings):
 
 
 class StressNgAllSettings(StressorSettings):
-    """`stress-ng --all N` of `alonso2024`, by class and without what would harm the machine."""
+    """`stress-ng --all N` of `alonso2024`; on this machine by class, without what would harm it."""
 
     kind: Literal["stress-ng-all"]
     instances: Instances = 4
     classes: tuple[
-        Literal["cpu", "cpu-cache", "interrupt", "memory", "pipe", "scheduler", "vm"], ...
+        Literal["all", "cpu", "cpu-cache", "interrupt", "memory", "pipe", "scheduler", "vm"], ...
     ] = Field(default=("interrupt", "vm"), min_length=1)
-    """Classes of stress-ng. `alonso2024` reports the same results for these two alone as for
+    """Classes of stress-ng; `all`, which only boards can run, is `--all` itself as published.
+    `alonso2024` reports the same results for these two alone as for
     `--all`. The classes left out (device, filesystem, gpu, io, network, os, security) act on
     the devices, disks, network and accounts of the machine's owner."""
     exclude: tuple[Name, ...] = ()
@@ -76,6 +77,17 @@ class StressNgAllSettings(StressorSettings):
     parallel: bool = False
     """True: all at once, as the publication. False: one kind after the other, a second or more
     each."""
+
+    @model_validator(mode="after")
+    def _all_or_some(self) -> "StressNgAllSettings":
+        if self.everything and (len(self.classes) > 1 or self.exclude):
+            raise ValueError("the class all has no company and no exceptions; leave them out")
+        return self
+
+    @property
+    def everything(self) -> bool:
+        """Whether it is `--all` itself."""
+        return "all" in self.classes
 
 
 class _StressNg(Stressor[SettingsT]):
@@ -135,6 +147,14 @@ class StressNgAll(_StressNg[StressNgAllSettings]):
 
     name = "stress-ng-all"
     settings_type = StressNgAllSettings
+
+    @classmethod
+    def obstacle(cls, settings: StressNgAllSettings) -> Obstacle | None:
+        """Return why this load cannot run here, or None if it can."""
+        if settings.everything:
+            reason = "all of stress-ng would act on the disks, devices and network of this machine"
+            return Obstacle(reason, 'name classes, such as ["interrupt", "vm"]')
+        return super().obstacle(settings)
 
     def arguments(self) -> list[str]:
         """Return the program with its arguments."""

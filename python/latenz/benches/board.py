@@ -1,0 +1,294 @@
+"""Benches that are boards, emulated or real: a labgrid environment, and what boots in it."""
+
+import hashlib
+import os
+import time
+from abc import abstractmethod
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from latenz.benches.base import Assignment, Bench, Watch
+from latenz.engines import Obstacle
+from latenz.errors import BadInput
+from latenz.model import Metadata, SampleSet, TimeBase
+from latenz.stacks import STACKS, Job, Stack
+
+if TYPE_CHECKING:
+    from latenz.boards.console import Collector, Received
+    from latenz.boards.payload import Payload
+    from latenz.boards.protocol import PayloadProtocol
+    from latenz.experiment.condition import Condition
+
+ENVIRONMENTS = Path(__file__).parents[1] / "boards" / "environments"
+_POLL_S = 0.2
+_NS = 1_000_000_000
+
+
+class Board(Bench):
+    """A board that boots what a stack has built, and sends what was measured as frames."""
+
+    time_base: ClassVar[TimeBase] = TimeBase.VIRTUAL
+    stacks: ClassVar[tuple[str, ...]]
+    engines = ("interrupt", "cyclictest", "wakeup")
+    loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all")
+
+    def __init_subclass__(cls) -> None:
+        """Take the stacks that run on the board."""
+        super().__init_subclass__()
+        if hasattr(cls, "name"):
+            cls.stacks = tuple(key for key, each in STACKS.items() if cls.name in each.benches)
+
+    def obstacle(self, condition: "Condition") -> Obstacle | None:
+        """Return why a condition cannot be measured here and now, or None if it can."""
+        return self._own_obstacle() or _stack(condition).obstacle(condition.system, self.name)
+
+    def environment(self) -> Path:
+        """Return the labgrid environment that describes the board."""
+        return ENVIRONMENTS / f"{self.name}.yaml"
+
+    @abstractmethod
+    def _own_obstacle(self) -> Obstacle | None:
+        """Return what the board itself lacks."""
+
+    def planned_ns(self, condition: "Condition") -> int:
+        """Return about how long building, booting and measuring take."""
+        return _stack(condition).planned_s * _NS
+
+    def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
+        """Boot, receive, store the sample sets, and return an account."""
+        condition = assignment.condition
+        folder = assignment.writer.folder / assignment.label
+        folder.mkdir(parents=True, exist_ok=True)
+        metadata = Metadata(
+            name=assignment.label,
+            time_base=self.time_base,
+            bench=self.name,
+            stack=condition.stack,
+            stressor=condition.stressor,
+            condition=condition.name,
+            deadlines=assignment.deadlines,
+        )
+        job = Job(self.name, condition, folder, metadata)
+        stack = _stack(condition)(condition.system, job)
+        return _Measurement(self, stack, assignment, watch, folder).account()
+
+
+class EmulatedBoard(Board):
+    """A board in QEMU, where time is the number of instructions."""
+
+    def _own_obstacle(self) -> Obstacle | None:
+        from latenz.boards.setup import ensure_boards
+
+        return ensure_boards()
+
+    def describe(self) -> dict[str, Any]:
+        """Return the emulator and what drives it."""
+        from importlib.metadata import version
+
+        from latenz.engines.base import program_version
+
+        return {
+            "qemu": program_version("qemu-system-aarch64", "--version"),
+            "labgrid": version("labgrid"),
+            "clock": "1 ns for each instruction, summed over all cores; no caches, no buses",
+        }
+
+
+class Virt(EmulatedBoard):
+    """QEMU's board for virtual machines: Cortex-A53, GICv2, EL2."""
+
+    name = "virt"
+
+
+class Zcu102(EmulatedBoard):
+    """QEMU's ZCU102: four Cortex-A53, two Cortex-R5."""
+
+    name = "zcu102"
+
+
+class Mps3An536(EmulatedBoard):
+    """QEMU's MPS3-AN536: a Cortex-R52."""
+
+    name = "mps3-an536"
+
+
+class Zcu102Board(Board):
+    """A real ZCU102, described in the user's own environment file. Not run yet."""
+
+    name = "zcu102-board"
+    time_base = TimeBase.SILICON
+
+    def environment(self) -> Path:
+        """Return the user's file."""
+        base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+        return Path(base) / "latenz" / "zcu102-board.yaml"
+
+    def _own_obstacle(self) -> Obstacle | None:
+        if self.environment().exists():
+            return None
+        example = ENVIRONMENTS / "zcu102-board.yaml"
+        return Obstacle(
+            f"{self.environment()} does not say how the board is reached",
+            f"copy {example} there and fill it in",
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return what drives the board."""
+        from importlib.metadata import version
+
+        return {"labgrid": version("labgrid")}
+
+
+def _stack(condition: "Condition") -> type[Stack[Any]]:
+    assert condition.system is not None  # noqa: S101 - the schema gives every board a stack
+    return STACKS[condition.system.kind]
+
+
+class _Measurement:
+    """One boot of one stack, from building images to collecting."""
+
+    def __init__(
+        self, board: Board, stack: Stack[Any], assignment: Assignment, watch: Watch, folder: Path
+    ) -> None:
+        self.board = board
+        self.stack = stack
+        self.assignment = assignment
+        self.watch = watch
+        self.folder = folder
+
+    def account(self) -> dict[str, Any]:
+        """Measure and tell what happened."""
+        condition = self.assignment.condition
+        assert condition.system is not None  # noqa: S101 - as in _stack
+        known: dict[str, Any] = {
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "engine": {
+                "name": condition.engine.engine,
+                "settings": condition.engine.model_dump(),
+            },
+            "stack": condition.system.model_dump(),
+            "load": {"name": condition.load.kind, "settings": condition.load.model_dump()},
+        }
+        try:
+            return {**self._measured(known), **known}
+        except BadInput as mistake:
+            return {"state": "failed", "reason": str(mistake), **known}
+
+    def _measured(self, known: dict[str, Any]) -> dict[str, Any]:
+        self._tell("building images")
+        payload = self.stack.payload()
+        known["software"] = self.stack.provenance()
+        began = time.monotonic()
+        received, trouble = self._boot(payload, known)
+        known["wall_ns"] = int((time.monotonic() - began) * _NS)
+        known["frames"] = {
+            "received": received.frames,
+            "damaged": received.damaged,
+            "missing": received.missing,
+        }
+        return self._outcome(received, trouble)
+
+    def _boot(self, payload: "Payload", known: dict[str, Any]) -> "tuple[Received, str | None]":
+        """Run the payload; return what it sent, and why it was ended early if it was."""
+        from labgrid import Environment
+
+        from latenz.boards.console import Collector
+        from latenz.boards.protocol import PayloadProtocol
+
+        environment = Environment(str(self.board.environment()))
+        target = environment.get_target("main")
+        driver: PayloadProtocol = target.get_driver(PayloadProtocol, activate=False)
+        collector = Collector(payload.uarts)
+        try:
+            driver.prepare(payload, self.folder, ())
+            target.activate(driver)
+            self._tell("booting")
+            driver.on()
+            known["command"] = driver.command
+            known["identity"] = _identity(driver, payload)
+            trouble = self._receive(driver, collector, payload)
+            collector.finish()
+        finally:
+            target.cleanup()
+            environment.cleanup()
+        return collector.received, trouble
+
+    def _receive(
+        self, driver: "PayloadProtocol", collector: "Collector", payload: "Payload"
+    ) -> str | None:
+        """Read until the last frame; return why that did not come, None if it did."""
+        received = collector.received
+        began = time.monotonic()
+        while not self.stack.done(received):
+            if self.watch.stopped:
+                return None
+            if (disaster := received.disaster) is not None:
+                self._read_on(driver, collector)  # what it says next explains it
+                return disaster
+            spent_s = time.monotonic() - began
+            if not received.frames and spent_s > payload.boot_limit_s:
+                return f"nothing measured was received in {payload.boot_limit_s} s; last line: " + (
+                    received.last_words
+                )
+            if spent_s > payload.limit_s:
+                return f"not done after {payload.limit_s} s; last line: {received.last_words}"
+            try:
+                collector.feed(driver.read_all(_POLL_S))
+            except BadInput as mistake:
+                return mistake.what
+            self._tell("measuring" if received.frames else "booting")
+        return None
+
+    def _read_on(self, driver: "PayloadProtocol", collector: "Collector") -> None:
+        until = time.monotonic() + 1
+        while time.monotonic() < until:
+            try:
+                collector.feed(driver.read_all(_POLL_S))
+            except BadInput:
+                return
+
+    def _outcome(self, received: "Received", trouble: str | None) -> dict[str, Any]:
+        """Store what was measured, whole or not, and say which."""
+        stopped = self.watch.stopped and not self.stack.done(received)
+        state = "interrupted" if stopped else "failed" if trouble else "measured"
+        notes = [f"ended early: {trouble}"] if trouble else []
+        told = {"reason": trouble} if trouble else {}
+        try:
+            sets = self.stack.collect(received)
+        except BadInput as mistake:
+            state = state if stopped else "failed"
+            return {"state": state, "reason": trouble or str(mistake)}
+        stored = []
+        for each in sets:
+            kept = each.with_metadata(notes=(*each.metadata.notes, *notes))
+            self.assignment.writer.add(kept)
+            stored.append(kept.metadata.name)
+        return {"state": state, **told, "sample_sets": stored, "samples_sha256": _hashes(sets)}
+
+    def _tell(self, phase: str) -> None:
+        if self.watch.report:
+            self.watch.report(phase, None)
+
+
+def _identity(driver: "PayloadProtocol", payload: "Payload") -> dict[str, Any]:
+    """Return all that decides what is measured; equal identities give equal samples."""
+    files = {str(number): _sha256(path) for number, path in enumerate(payload.files())}
+    return {**driver.identity(), "files": files}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _hashes(sets: list[SampleSet]) -> dict[str, str]:
+    """Return a hash of each set's samples, to tell at a glance whether two runs are alike."""
+    found = {}
+    for each in sets:
+        digest = hashlib.sha256()
+        for batch in each.batches():
+            for column in batch.columns:
+                digest.update(column.to_numpy(zero_copy_only=False).tobytes())
+        found[each.metadata.name] = digest.hexdigest()
+    return found

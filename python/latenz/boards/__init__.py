@@ -1,0 +1,1 @@
+"""Boards, emulated or real: what is put on them, how they are driven, and what they say."""

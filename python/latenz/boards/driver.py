@@ -1,0 +1,265 @@
+"""Drivers of labgrid that boot a payload: the emulator here, real boards in `hardware.py`."""
+
+import os
+import select
+import shutil
+import socket
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import attr
+from labgrid import target_factory
+from labgrid.driver.common import Driver
+from labgrid.driver.consoleexpectmixin import ConsoleExpectMixin
+from labgrid.protocol import ConsoleProtocol
+from pexpect import TIMEOUT
+from qemu.qmp.legacy import QEMUMonitorProtocol
+
+from latenz.boards.payload import Load, Payload
+from latenz.boards.protocol import PayloadProtocol
+from latenz.errors import BadInput
+from latenz.keeper import KeptProgram
+
+_START_LIMIT_S = 30.0
+_GRACE_S = 2.0
+_CHUNK = 1 << 16
+
+
+@target_factory.reg_driver
+@attr.s(eq=False)
+class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadProtocol):
+    """Runs a payload in QEMU, so that nothing of it outlives Latenz and no wait lasts for ever.
+
+    Unlike labgrid's own driver it takes any number of files and serial lines, keeps what the
+    board says in a log, counts instructions as time, and can switch on real-time cores.
+
+    Args:
+        machine: QEMU's machine with its options.
+        cpu: QEMU's core; empty for the machine's own.
+        real_time_core: Path of the first real-time core in QEMU's object tree; empty for none.
+        real_time_smp: How many cores QEMU must be told of, so that the real-time ones exist.
+        extra_args: Further arguments.
+    """
+
+    machine: str = attr.ib(validator=attr.validators.instance_of(str))
+    cpu: str = attr.ib(default="", validator=attr.validators.instance_of(str))
+    real_time_core: str = attr.ib(default="", validator=attr.validators.instance_of(str))
+    real_time_smp: int = attr.ib(default=0, validator=attr.validators.instance_of(int))
+    extra_args: list[str] = attr.ib(factory=list, validator=attr.validators.instance_of(list))
+
+    def __attrs_post_init__(self) -> None:
+        """Begin without a payload."""
+        super().__attrs_post_init__()
+        self._payload: Payload | None = None
+        self._folder = Path()
+        self._extra: tuple[str, ...] = ()
+        self._program: KeptProgram | None = None
+        self._monitor: QEMUMonitorProtocol | None = None
+        self._lines: list[socket.socket] = []
+        self.command: list[str] = []
+
+    def prepare(self, payload: Payload, folder: Path, extra: tuple[str, ...]) -> None:
+        """Take what to boot."""
+        self._payload, self._folder, self._extra = payload, folder, extra
+
+    def identity(self) -> dict[str, str]:
+        """Return the emulator's version and machine."""
+        from latenz.engines.base import program_version
+
+        version = program_version(self._emulator(), "--version")
+        return {"qemu": version or "unknown", "machine": self.machine, "cpu": self.cpu}
+
+    def on(self) -> None:
+        """Start the emulator; when it has given its serial lines and its monitor, let it run."""
+        if self._program is not None:
+            return
+        # Paths of sockets must be short: not in the run folder.
+        sockets = Path(tempfile.mkdtemp(prefix="latenz-board-"))
+        try:
+            self._start(sockets)
+        except BaseException:
+            self.off()
+            raise
+        finally:
+            shutil.rmtree(sockets, ignore_errors=True)
+
+    def off(self) -> None:
+        """End the emulator; harmless if it has ended."""
+        if self._monitor is not None:
+            with suppress(Exception):
+                self._monitor.close()
+            self._monitor = None
+        for line in self._lines:
+            line.close()
+        self._lines = []
+        if self._program is not None:
+            self._program.stop()
+            self._program = None
+
+    def cycle(self) -> None:
+        """Start again."""
+        self.off()
+        self.on()
+
+    def on_deactivate(self) -> None:
+        """End the emulator with the driver."""
+        self.off()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the emulator runs."""
+        return self._program is not None and self._program.alive
+
+    def read_all(self, timeout_s: float) -> list[tuple[int, bytes]]:
+        """Return what the serial lines have brought, waiting for at most the given time."""
+        ready, _, _ = select.select(self._lines, [], [], timeout_s)
+        found = []
+        for line in ready:
+            data = line.recv(_CHUNK)
+            if data:
+                found.append((self._lines.index(line), data))
+        if ready and not found:
+            raise BadInput(f"the emulator ended: {self._last_words()}", str(self._folder))
+        return found
+
+    def _read(
+        self,
+        size: int = 1,  # noqa: ARG002 - labgrid keeps what is more
+        timeout: float = 0.0,
+        max_size: int | None = None,  # noqa: ARG002
+    ) -> bytes:
+        for number, data in self.read_all(timeout):
+            if number == 0:
+                return data
+        raise TIMEOUT("the serial line brought nothing")
+
+    def _write(self, data: bytes) -> None:
+        self._lines[0].sendall(data)
+
+    def _start(self, sockets: Path) -> None:
+        payload = self._payload
+        if payload is None:
+            raise BadInput("has nothing to boot", "the emulator", "prepare a payload first")
+        listening = [_listen(sockets / f"serial{number}") for number in range(payload.uarts)]
+        monitor = QEMUMonitorProtocol(str(sockets / "monitor"), server=True)
+        self.command = [self._emulator(), *self._arguments(payload, sockets), *self._extra]
+        log = self._folder / "emulator.log"
+        self._program = KeptProgram(self.command, self._folder / "emulator.out", log, _GRACE_S)
+        try:
+            self._lines = [self._accepted(each) for each in listening]
+            monitor.settimeout(_START_LIMIT_S)
+            monitor.accept(_START_LIMIT_S)
+            self._monitor = monitor
+            if payload.real_time_cores:
+                self._switch_on_real_time_core(monitor)
+            monitor.cmd("cont")
+        except BadInput:
+            raise
+        except Exception as error:  # whatever the monitor's library raises
+            raise BadInput(
+                f"the emulator did not start: {self._last_words() or error}", str(log)
+            ) from None
+        finally:
+            for each in listening:
+                each.close()
+
+    def _accepted(self, listening: socket.socket) -> socket.socket:
+        """Wait until the emulator has opened a serial line, or has ended."""
+        deadline = time.monotonic() + _START_LIMIT_S
+        while time.monotonic() < deadline and self.alive:
+            with suppress(TimeoutError):
+                line, _ = listening.accept()
+                line.setblocking(False)
+                return line
+        raise BadInput(
+            f"the emulator did not start: {self._last_words() or 'it said nothing'}",
+            str(self._folder / "emulator.log"),
+        )
+
+    def _switch_on_real_time_core(self, monitor: QEMUMonitorProtocol) -> None:
+        # A non-secure boot leaves every core but the first switched off, whatever else is said;
+        # the property can be set before a reset.
+        path = self.real_time_core
+        monitor.cmd("qom-set", path=path, property="start-powered-off", value=False)
+        monitor.cmd("system_reset")
+
+    def _arguments(self, payload: Payload, sockets: Path) -> list[str]:
+        machine = self.machine + ",virtualization=on" * payload.hypervisor
+        smp = self.real_time_smp if payload.real_time_cores else payload.cpus
+        arguments = ["-M", machine, *(["-cpu", self.cpu] if self.cpu else [])]
+        arguments += ["-smp", str(smp), "-m", str(payload.memory_mib)]
+        arguments += ["-nodefaults", "-display", "none", "-S", *self.extra_args]
+        # Time is instructions, and the date is always the same: see docs/boards.md.
+        arguments += ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm"]
+        for number in range(payload.uarts):
+            line = f"serial{number}"
+            log = _escaped(self._folder / _log_name(number))
+            arguments += ["-chardev", f"socket,id={line},path={sockets / line},logfile={log}"]
+            arguments += ["-serial", f"chardev:{line}"]
+        arguments += ["-chardev", f"socket,id=monitor,path={sockets / 'monitor'}"]
+        arguments += ["-mon", "chardev=monitor,mode=control"]
+        return arguments + _files(payload) + _tick(payload.tick_us)
+
+    def _emulator(self) -> str:
+        named = self.target.env.config.get_tool("qemu") if self.target.env else None
+        found = shutil.which(named or "qemu-system-aarch64")
+        if found is None:
+            raise BadInput(f"{named} is not installed", "the emulator", "run setup/ensure boards")
+        return found
+
+    def _last_words(self) -> str:
+        path = self._folder / "emulator.log"
+        text = path.read_text("utf-8", "replace") if path.exists() else ""
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return lines[-1] if lines else ""
+
+
+def _listen(path: Path) -> socket.socket:
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(path))
+    listening.listen(1)
+    listening.settimeout(0.1)
+    return listening
+
+
+def _log_name(number: int) -> str:
+    return "console.log" if number == 0 else f"console{number}.log"
+
+
+def _escaped(path: Path) -> str:
+    """Write a path as a value in QEMU's options, where a comma separates."""
+    return os.fspath(path).replace(",", ",,")
+
+
+def _files(payload: Payload) -> list[str]:
+    arguments = ["-kernel", os.fspath(payload.kernel)]
+    if payload.device_tree:
+        arguments += ["-dtb", os.fspath(payload.device_tree)]
+    if payload.initrd:
+        arguments += ["-initrd", os.fspath(payload.initrd)]
+    if payload.command_line:
+        arguments += ["-append", payload.command_line]
+    for load in payload.loads:
+        arguments += ["-device", _loader(load)]
+    return arguments
+
+
+def _loader(load: Load) -> str:
+    words = [f"loader,file={_escaped(load.path)}"]
+    if load.address is not None:
+        words += [f"addr={load.address:#x}", "force-raw=on"]
+    if load.cpu is not None:
+        words += [f"cpu-num={load.cpu}"]
+    return ",".join(words)
+
+
+def _tick(tick_us: int | None) -> list[str]:
+    """Make an object with a timer in virtual time, which ends the turn of whichever core runs."""
+    if tick_us is None:
+        return []
+    return [
+        *("-netdev", "hubport,id=tick0,hubid=0"),
+        *("-object", f"filter-buffer,id=tick,netdev=tick0,interval={tick_us}"),
+    ]

@@ -1,0 +1,17 @@
+"""Stacks: the system software that is put on a board to measure on. One module each."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from latenz.stacks.base import Job, Stack, StackSettings
+from latenz.stacks.partitioned import Partitioned, PartitionedSettings
+from latenz.stacks.standalone import Standalone, StandaloneSettings
+
+AnyStackSettings = Annotated[StandaloneSettings | PartitionedSettings, Field(discriminator="kind")]
+"""Settings of any stack, told apart by `kind`."""
+
+STACKS: dict[str, type[Stack[Any]]] = {stack.name: stack for stack in (Standalone, Partitioned)}
+"""Every stack by its name."""
+
+__all__ = ["STACKS", "AnyStackSettings", "Job", "Stack", "StackSettings"]

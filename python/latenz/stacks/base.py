@@ -1,0 +1,97 @@
+"""What every stack does: say what is missing, build what a board starts, read what it sends."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from latenz.engines.base import Obstacle
+from latenz.model import Metadata, SampleSet
+from latenz.settings import Settings
+
+if TYPE_CHECKING:
+    from latenz.boards.console import Received
+    from latenz.boards.payload import Payload
+    from latenz.experiment.condition import Condition
+
+
+class StackSettings(Settings):
+    """Settings that all stacks share."""
+
+    kind: str
+
+
+SettingsT = TypeVar("SettingsT", bound=StackSettings)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One measurement on a board.
+
+    Attributes:
+        bench: Where: `virt`, `zcu102`, `mps3-an536` or `zcu102-board`.
+        condition: What: engine, load, duration.
+        folder: The measurement's folder inside the run; takes generated files.
+        metadata: What is known before measuring; its name is the condition's.
+    """
+
+    bench: str
+    condition: "Condition"
+    folder: Path
+    metadata: Metadata
+
+
+class Stack(ABC, Generic[SettingsT]):
+    """System software on a board, with the program in it that measures.
+
+    The life cycle is: `obstacle` (class), construct, `payload`, then the bench boots it and
+    receives what it sends, `collect`, `provenance`.
+
+    Args:
+        settings: Which variant of the stack.
+        job: What to measure.
+    """
+
+    name: ClassVar[str]
+    settings_type: ClassVar[type[StackSettings]]
+    benches: ClassVar[tuple[str, ...]]
+    """Where it runs."""
+    engines: ClassVar[tuple[str, ...]]
+    """What measures on it."""
+    loads: ClassVar[tuple[str, ...]]
+    """Kinds of load that run beside."""
+    planned_s: ClassVar[int] = 10
+    """About how long it takes, in seconds of wall time, on an emulated board."""
+
+    def __init__(self, settings: SettingsT, job: Job) -> None:
+        self.settings = settings
+        self.job = job
+
+    @classmethod
+    def obstacle(cls, settings: SettingsT, bench: str) -> Obstacle | None:  # noqa: ARG003
+        """Return why this stack cannot run, or None if it can."""
+        return None
+
+    @abstractmethod
+    def payload(self) -> "Payload":
+        """Build every image and say where it goes.
+
+        Raises:
+            BadInput: An image cannot be had or built.
+        """
+
+    def done(self, received: "Received") -> bool:
+        """Return whether all has come that will come."""
+        return bool(received.ended)
+
+    @abstractmethod
+    def collect(self, received: "Received") -> list[SampleSet]:
+        """Return what was measured; called once, after the end, also after an early one.
+
+        Raises:
+            BadInput: Nothing that can be read was received.
+        """
+
+    def provenance(self) -> dict[str, Any]:
+        """Return where the software came from: packages with versions and hashes."""
+        return {}

@@ -1,0 +1,46 @@
+"""The stack `standalone`: our firmware alone on a core."""
+
+from typing import TYPE_CHECKING, Literal
+
+from latenz.model import SampleSet
+from latenz.stacks.base import Stack, StackSettings
+
+if TYPE_CHECKING:
+    from latenz.boards.console import Received
+    from latenz.boards.payload import Payload
+
+
+class StandaloneSettings(StackSettings):
+    """Nothing but the firmware runs."""
+
+    kind: Literal["standalone"]
+
+
+class Standalone(Stack[StandaloneSettings]):
+    """The firmware on the first core of the board."""
+
+    name = "standalone"
+    settings_type = StandaloneSettings
+    benches = ("virt", "zcu102", "mps3-an536", "zcu102-board")
+    engines = ("interrupt",)
+    loads = ("none",)
+    planned_s = 3
+
+    def payload(self) -> "Payload":
+        """Return the firmware with its parameters."""
+        from latenz.boards.payload import Payload
+        from latenz.stacks.measured import measuring_firmware
+
+        bench = self.job.bench
+        board = "zcu102" if bench == "zcu102-board" else bench
+        image = measuring_firmware(self.job, board)
+        return Payload(kernel=image, cpus=1, memory_mib=_MEMORY_MIB.get(bench, 128))
+
+    def collect(self, received: "Received") -> list[SampleSet]:
+        """Return the latencies of the firmware's interrupts."""
+        from latenz.stacks.measured import firmware_sets
+
+        return firmware_sets(self.job, received)
+
+
+_MEMORY_MIB = {"zcu102": 2048}
