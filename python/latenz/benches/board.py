@@ -163,6 +163,7 @@ class _Measurement:
         assert condition.system is not None  # noqa: S101 - as in _stack
         known: dict[str, Any] = {
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "bench": self.board.name,
             "engine": {
                 "name": condition.engine.engine,
                 "settings": condition.engine.model_dump(),

@@ -33,6 +33,7 @@ from latenz.report.embedded import (
 )
 from latenz.report.figures import by_time_base, figures
 from latenz.report.interrupts import interrupt_figures
+from latenz.report.neighbours import neighbourhoods
 from latenz.statistics import QUANTILES, Summary, Verdict
 from latenz.statistics.tail import TailFit, TailRefusal
 from latenz.store import open_sample_sets
@@ -216,6 +217,12 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
             for run in runs
             for label, picture in run.schedules
         ],
+        neighbourhoods=[
+            each
+            for run in runs
+            if run.info is not None
+            for each in neighbourhoods(run.info.conditions, _of_run(run, runs, views))
+        ],
         tails=[_tail_row(view, view.tail) for view in views if view.tail is not None],
         worst=[(view, found) for view in views if (found := worst_samples(view))],
         notes=_notes(views),
@@ -226,6 +233,12 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
         version=version("latenz"),
         made=_moment(datetime.now(UTC).isoformat()),
     )
+
+
+def _of_run(run: ReportedRun, runs: Sequence[ReportedRun], views: list[View]) -> list[View]:
+    """Return the views of one run's sample sets."""
+    before = sum(len(each.sample_sets) for each in runs[: list(runs).index(run)])
+    return views[before : before + len(run.sample_sets)]
 
 
 def judged_deadlines(views: list[View]) -> list[JudgedDeadline]:
