@@ -4,6 +4,7 @@ import hashlib
 import os
 import time
 from abc import abstractmethod
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -237,7 +238,7 @@ class _Measurement:
             try:
                 collector.feed(driver.read_all(_POLL_S))
             except BadInput as mistake:
-                return mistake.what
+                return f"{mistake.what}; last line: {received.last_words}"
             self._tell("measuring" if received.frames else "booting")
         return None
 
@@ -274,8 +275,21 @@ class _Measurement:
 
 def _identity(driver: "PayloadProtocol", payload: "Payload") -> dict[str, Any]:
     """Return all that decides what is measured; equal identities give equal samples."""
-    files = {str(number): _sha256(path) for number, path in enumerate(payload.files())}
-    return {**driver.identity(), "files": files}
+    options = {
+        key: value
+        for key, value in asdict(payload).items()
+        if not key.endswith("limit_s") and key not in ("kernel", "device_tree", "initrd", "loads")
+    }
+    loads = [
+        {"sha256": _sha256(each.path), "address": each.address, "cpu": each.cpu}
+        for each in payload.loads
+    ]
+    files = {
+        name: _sha256(path)
+        for name in ("kernel", "device_tree", "initrd")
+        if (path := getattr(payload, name)) is not None
+    }
+    return {**driver.identity(), **options, **files, "loads": loads}
 
 
 def _sha256(path: Path) -> str:

@@ -115,14 +115,19 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
     def read_all(self, timeout_s: float) -> list[tuple[int, bytes]]:
         """Return what the serial lines have brought, waiting for at most the given time."""
         ready, _, _ = select.select(self._lines, [], [], timeout_s)
-        found = []
-        for line in ready:
-            data = line.recv(_CHUNK)
-            if data:
-                found.append((self._lines.index(line), data))
+        found = [(self._lines.index(line), data) for line in ready if (data := line.recv(_CHUNK))]
         if ready and not found:
-            raise BadInput(f"the emulator ended: {self._last_words()}", str(self._folder))
+            raise BadInput(self._ending(), os.fspath(self._folder))
         return found
+
+    def _ending(self) -> str:
+        """Return how the emulator ended, which has closed its serial lines."""
+        status = self._program.stop() if self._program is not None else 0
+        if status < 0:
+            return f"the emulator was killed by signal {-status}"
+        if status > 0:
+            return f"the emulator failed: {self._last_words()}"
+        return "the board switched itself off before it was done"
 
     def _read(
         self,
@@ -159,7 +164,7 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
             raise
         except Exception as error:  # whatever the monitor's library raises
             raise BadInput(
-                f"the emulator did not start: {self._last_words() or error}", str(log)
+                f"the emulator did not start: {self._last_words()} ({error})", str(log)
             ) from None
         finally:
             for each in listening:
@@ -174,7 +179,7 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
                 line.setblocking(False)
                 return line
         raise BadInput(
-            f"the emulator did not start: {self._last_words() or 'it said nothing'}",
+            f"the emulator did not start: {self._last_words()}",
             str(self._folder / "emulator.log"),
         )
 
@@ -212,8 +217,8 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
     def _last_words(self) -> str:
         path = self._folder / "emulator.log"
         text = path.read_text("utf-8", "replace") if path.exists() else ""
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return lines[-1] if lines else ""
+        lines = [line.strip() for line in text.splitlines() if ": warning: " not in line]
+        return next((line for line in reversed(lines) if line), "it said nothing")
 
 
 def _listen(path: Path) -> socket.socket:
