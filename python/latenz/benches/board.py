@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from latenz.benches.base import Assignment, Bench, Watch
+from latenz.boards.setup import ensure_boards
 from latenz.engines import Obstacle
 from latenz.errors import BadInput
 from latenz.model import Metadata, SampleSet, TimeBase
@@ -45,8 +46,10 @@ class Board(Bench):
         return self._own_obstacle() or _stack(condition).obstacle(condition.system, self.name)
 
     def environment(self) -> Path:
-        """Return the labgrid environment that describes the board."""
-        return ENVIRONMENTS / f"{self.name}.yaml"
+        """Return the labgrid environment that describes the board: the user's own, or ours."""
+        base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+        own = Path(base) / "latenz" / f"{self.name}.yaml"
+        return own if own.exists() else ENVIRONMENTS / f"{self.name}.yaml"
 
     @abstractmethod
     def _own_obstacle(self) -> Obstacle | None:
@@ -79,8 +82,6 @@ class EmulatedBoard(Board):
     """A board in QEMU, where time is the number of instructions."""
 
     def _own_obstacle(self) -> Obstacle | None:
-        from latenz.boards.setup import ensure_boards
-
         return ensure_boards()
 
     def describe(self) -> dict[str, Any]:
@@ -120,18 +121,13 @@ class Zcu102Board(Board):
     name = "zcu102-board"
     time_base = TimeBase.SILICON
 
-    def environment(self) -> Path:
-        """Return the user's file."""
-        base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-        return Path(base) / "latenz" / "zcu102-board.yaml"
-
     def _own_obstacle(self) -> Obstacle | None:
-        if self.environment().exists():
-            return None
-        example = ENVIRONMENTS / "zcu102-board.yaml"
+        example = self.environment()
+        if example.parent != ENVIRONMENTS:
+            return ensure_boards()
         return Obstacle(
-            f"{self.environment()} does not say how the board is reached",
-            f"copy {example} there and fill it in",
+            "nothing says how the board is reached",
+            f"copy {example} to ~/.config/latenz and fill it in",
         )
 
     def describe(self) -> dict[str, Any]:
@@ -193,16 +189,11 @@ class _Measurement:
 
     def _boot(self, payload: "Payload", known: dict[str, Any]) -> "tuple[Received, str | None]":
         """Run the payload; return what it sent, and why it was ended early if it was."""
-        from labgrid import Environment
-
         from latenz.boards.console import Collector
-        from latenz.boards.protocol import PayloadProtocol
+        from latenz.boards.environment import board_in
 
-        environment = Environment(str(self.board.environment()))
-        target = environment.get_target("main")
-        driver: PayloadProtocol = target.get_driver(PayloadProtocol, activate=False)
         collector = Collector(payload.uarts)
-        try:
+        with board_in(self.board.environment()) as (target, driver):
             driver.prepare(payload, self.folder, ())
             target.activate(driver)
             self._tell("booting")
@@ -211,10 +202,16 @@ class _Measurement:
             known["identity"] = _identity(driver, payload)
             trouble = self._receive(driver, collector, payload)
             collector.finish()
-        finally:
-            target.cleanup()
-            environment.cleanup()
-        return collector.received, trouble
+        return collector.received, trouble or self._losses(collector.received)
+
+    def _losses(self, received: "Received") -> str | None:
+        """Return what was lost on the way, None if all that was sent has arrived."""
+        if all(stream.complete for stream in received.streams.values()) or self.watch.stopped:
+            return None
+        return (
+            f"not all samples arrived: {received.damaged} frames were damaged,"
+            f" {received.missing} lost"
+        )
 
     def _receive(
         self, driver: "PayloadProtocol", collector: "Collector", payload: "Payload"
