@@ -1,0 +1,397 @@
+"""Debian packages for arm64 boards: resolved, fetched and verified by apt, installed nowhere.
+
+apt gets directories of its own in the cache and an empty list of installed packages; its sources
+and its way into the network are those of this machine. Nothing here needs root. What was fetched
+is kept with the versions it was resolved to: the same names give the same files without network,
+until they are a week old and the network answers.
+"""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from latenz.boards import apt_sources, cache
+from latenz.errors import BadInput, shown
+from latenz.progress import counting
+
+ARCHITECTURE = "arm64"
+_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
+_OLD_AFTER_S = 7 * 86_400
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Package:
+    """A fetched package.
+
+    Attributes:
+        name: As Debian calls it.
+        version: Debian's version.
+        architecture: "arm64" or "all".
+        sha256: Of the file, as the signed package list has it.
+        path: The `.deb` file in the cache.
+    """
+
+    name: str
+    version: str
+    architecture: str
+    sha256: str
+    path: Path
+
+    def provenance(self) -> dict[str, str]:
+        """Return what a run keeps of it: name, version, architecture and hash."""
+        return {key: value for key, value in asdict(self).items() if key != "path"}
+
+
+class _Unreachable(BadInput):
+    """The network does not give what is wanted; what is cached may still do."""
+
+
+class _Vanished(BadInput):
+    """The mirror no longer has what the package lists name: they are too old."""
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is to be resolved: packages alone, with all they need, or one that one depends on."""
+
+    names: tuple[str, ...]
+    dependencies: bool = False
+    member: str = ""  # prefix of the name of the package that stands for the metapackage
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A package as the signed lists describe it."""
+
+    name: str
+    version: str
+    architecture: str
+    sha256: str
+    size: int
+
+    def package(self) -> Package:
+        version = self.version.replace(":", "%3a")
+        file = f"{self.name}_{version}_{self.architecture}.deb"
+        path = cache.folder("packages") / file
+        return Package(self.name, self.version, self.architecture, self.sha256, path)
+
+
+def fetch(
+    names: Iterable[str], *, dependencies: bool = False, refresh: bool = False
+) -> list[Package]:
+    """Return Debian's arm64 packages of these names, in the release's current version.
+
+    Args:
+        names: Package names.
+        dependencies: Also return all packages that these need (not those recommended), in order
+            of their names.
+        refresh: Ask the mirror for newer versions even if the cached ones are not old.
+
+    Raises:
+        BadInput: A package is unknown, or is not cached and the network does not give it, or the
+            mirror has no arm64, or the cache cannot be written.
+    """
+    return _fetch(_Wanted(tuple(sorted(set(names))), dependencies), refresh)
+
+
+def fetch_current(metapackage: str, prefix: str, *, refresh: bool = False) -> Package:
+    """Return the package that a metapackage stands for in this release.
+
+    Args:
+        metapackage: Such as "linux-image-arm64".
+        prefix: What the name of the wanted one begins with, a digit following.
+        refresh: As for `fetch`.
+
+    Raises:
+        BadInput: As for `fetch`; or the metapackage depends on no such package.
+    """
+    [package] = _fetch(_Wanted((metapackage,), member=prefix), refresh)
+    return package
+
+
+def _fetch(wanted: _Wanted, refresh: bool) -> list[Package]:
+    for name in wanted.names:
+        if not _NAME.fullmatch(name):
+            raise BadInput("is no name of a package", shown(name))
+    with cache.locked("packages"):
+        entries = _read_record(wanted)
+        fresh = entries is not None and time.time() - _record(wanted).stat().st_mtime < _OLD_AFTER_S
+        if entries is None or refresh or not fresh:
+            entries = _renewed(wanted, entries, refresh)
+        try:
+            return _downloaded(entries)
+        except _Vanished:
+            _Apt().update()
+            entries = _resolve(wanted)
+            return _downloaded(entries)
+
+
+def _renewed(wanted: _Wanted, cached: list[_Entry] | None, refresh: bool) -> list[_Entry]:
+    """Resolve anew; keep what is cached, and say so, if the network does not answer."""
+    try:
+        apt = _Apt()
+        if refresh or apt.lists_are_old():
+            apt.update()
+        return _resolve(wanted)
+    except _Unreachable as error:
+        if cached is None:
+            raise
+        cache.say(f"{error.what}; going on with the cached {', '.join(wanted.names)}")
+        os.utime(_record(wanted))  # ask again in a week, not in every condition
+        return cached
+
+
+def _record(wanted: _Wanted) -> Path:
+    """Where the entries that a wish was resolved to are kept."""
+    parts = (apt_sources.release(), *wanted.names)
+    kind = wanted.member or ("with-dependencies" if wanted.dependencies else "alone")
+    return cache.folder("packages", "resolved") / f"{'+'.join(parts)[:180]}={kind}.json"
+
+
+def _read_record(wanted: _Wanted) -> list[_Entry] | None:
+    try:
+        record = json.loads(_record(wanted).read_bytes())
+        if record["names"] == list(wanted.names):
+            return [_Entry(**entry) for entry in record["entries"]]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError):
+        cache.say(f"{_record(wanted)}: is damaged; resolved again")
+    return None
+
+
+def _resolve(wanted: _Wanted) -> list[_Entry]:
+    apt = _Apt()
+    if wanted.member:
+        entries = apt.entries([apt.member(wanted.names[0], wanted.member)])
+    elif wanted.dependencies:
+        entries = apt.entries(apt.closure(wanted.names))
+    else:
+        entries = apt.entries(wanted.names)
+    with cache.appearing(_record(wanted)) as partial:
+        record = {"names": wanted.names, "entries": [asdict(entry) for entry in entries]}
+        partial.write_text(json.dumps(record, indent=1))
+    return entries
+
+
+def _downloaded(entries: list[_Entry]) -> list[Package]:
+    """Download what is missing or damaged; return all."""
+    missing = [entry for entry in entries if not _intact(entry.package())]
+    if missing:
+        _Apt().download(missing)
+    return [entry.package() for entry in entries]
+
+
+def _intact(package: Package) -> bool:
+    if not package.path.exists():
+        return False
+    with cache.explaining(package.path):
+        if cache.sha256(package.path) == package.sha256:
+            return True
+    cache.say(f"{package.path}: is damaged (its hash is not the signed one); fetched again")
+    return False
+
+
+class _Apt:
+    """apt with directories of its own in the cache."""
+
+    def __init__(self) -> None:
+        self.folder = cache.folder("apt")
+        self._config = self.folder / "apt.conf"
+        with cache.explaining(self.folder):
+            for part in ("lists/partial", "state", "cache/archives/partial", "sources.d"):
+                (self.folder / part).mkdir(parents=True, exist_ok=True)
+            (self.folder / "status").touch()
+            self._updated = self.folder / "updated"
+            self._config.write_text(self._own_settings() + _network_settings())
+
+    def _own_settings(self) -> str:
+        settings = {
+            "APT::Architecture": ARCHITECTURE,
+            "APT::Architectures::": ARCHITECTURE,
+            "APT::Update::Error-Mode": "any",
+            "Acquire::Languages": "none",
+            "Dir::Etc::Main": "/dev/null",
+            "Dir::Etc::Parts": "/dev/null",
+            "Dir::Etc::Preferences": "/dev/null",
+            "Dir::Etc::PreferencesParts": "/dev/null",
+            "Dir::Etc::SourceList": "/dev/null",
+            "Dir::Etc::SourceParts": self.folder / "sources.d",
+            "Dir::State": self.folder / "state",
+            "Dir::State::Lists": self.folder / "lists",
+            "Dir::State::status": self.folder / "status",
+            "Dir::Cache": self.folder / "cache",
+        }
+        return "".join(f'{name} "{value}";\n' for name, value in settings.items())
+
+    def lists_are_old(self) -> bool:
+        """Tell whether the package lists are absent or a week old."""
+        try:
+            return time.time() - self._updated.stat().st_mtime > _OLD_AFTER_S
+        except FileNotFoundError:
+            return True
+
+    def update(self) -> None:
+        """Fetch the package lists of the mirror that this machine uses."""
+        repositories = apt_sources.repositories()
+        sources = "\n".join(repository.stanza() for repository in repositories)
+        (self.folder / "sources.d/latenz.sources").write_text(sources)
+        self._run("apt-get", "-q", "update")
+        if not any((self.folder / "lists").glob(f"*_binary-{ARCHITECTURE}_Packages*")):
+            uris = ", ".join(sorted({repository.uri for repository in repositories}))
+            raise BadInput(f"has no {ARCHITECTURE} packages", uris, "set apt up with a full mirror")
+        self._updated.touch()
+
+    def closure(self, names: Iterable[str]) -> list[str]:
+        """Return `name=version` of these packages and of all that they need."""
+        plan = self._run(
+            "apt-get", "--simulate", "--no-install-recommends", "-q", "install", *names
+        )
+        found = re.findall(r"^Inst (\S+) \((\S+) ", plan, re.M)
+        return sorted(f"{name.split(':')[0]}={version}" for name, version in found)
+
+    def member(self, metapackage: str, prefix: str) -> str:
+        """Return the name of the one package that a metapackage stands for."""
+        answer = self._run("apt-cache", "show", "--no-all-versions", metapackage)
+        [fields, *_] = _stanzas(answer)
+        named = re.findall(
+            rf"(?:^|[,\s])({re.escape(prefix)}\d[a-z0-9+.-]*)", fields.get("Depends", "")
+        )
+        if not named:
+            raise BadInput(f"depends on no package {prefix}...", metapackage)
+        return str(named[0])
+
+    def entries(self, names: Iterable[str]) -> list[_Entry]:
+        """Return the lists' entries of packages, given as `name` or `name=version`."""
+        answer = self._run("apt-cache", "show", "--no-all-versions", *names)
+        found = {
+            (fields["Package"], fields["Version"]): _Entry(
+                fields["Package"],
+                fields["Version"],
+                fields["Architecture"],
+                fields["SHA256"],
+                int(fields["Size"]),
+            )
+            for fields in _stanzas(answer)
+        }
+        known = {name for name, _ in found}
+        for name in names:
+            if name.partition("=")[0] not in known:
+                raise _unknown(name)
+        return list(found.values())
+
+    def download(self, entries: list[_Entry]) -> None:
+        """Download packages into the cache; apt verifies each against the signed lists."""
+        total = sum(entry.size for entry in entries) // _MIB
+        label = f"{entries[0].name}{' and others' if entries[1:] else ''}, MiB"
+        place = cache.folder("packages")
+        with (
+            cache.explaining(place),
+            tempfile.TemporaryDirectory(prefix=".fetching-", dir=place) as folder,
+            counting(label, total, wanted=True) as count,
+        ):
+            names = [f"{entry.name}={entry.version}" for entry in entries]
+            self._run("apt-get", "-q", "download", *names, folder=Path(folder), count=count)
+            for entry in entries:
+                package = entry.package()
+                fetched = Path(folder, package.path.name)
+                if not fetched.exists() or cache.sha256(fetched) != entry.sha256:
+                    raise _Vanished("is not what the package lists say", package.name)
+                fetched.replace(package.path)
+
+    def _run(
+        self,
+        *command: str,
+        folder: Path | None = None,
+        count: Callable[[int], None] | None = None,
+    ) -> str:
+        """Run a program of apt; `count` is told how many MiB of files `folder` has meanwhile."""
+        environment = {**os.environ, "APT_CONFIG": str(self._config), "LC_ALL": "C"}
+        with subprocess.Popen(
+            command,
+            cwd=folder or self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                while True:
+                    try:
+                        output, errors = process.communicate(timeout=0.2)
+                        break
+                    except subprocess.TimeoutExpired:
+                        if folder is not None and count is not None:
+                            count(_bytes_in(folder) // _MIB)
+            except BaseException:
+                process.kill()
+                raise
+        if process.returncode != 0:
+            raise _failure(command, errors, folder or self.folder)
+        return output
+
+
+def _failure(command: tuple[str, ...], errors: str, folder: Path) -> BadInput:
+    """Return what went wrong in apt as one clear line."""
+    lines = re.findall(r"^[EN]: (.*)", errors, re.M) or [errors.strip()]
+    text = " ".join(lines)
+    if "No packages found" in text:
+        return _unknown(command[-1])
+    if unknown := re.search(
+        r"Unable to locate package (\S+)|Package (\S+) has no installation candidate"
+        r"|Can't select candidate version from package (\S+) as",
+        text,
+    ):
+        return _unknown(unknown[1] or unknown[2] or unknown[3])
+    if "No space left on device" in text or "have enough free space" in text:
+        return cache.unwritable(folder, full=True, reason="")
+    if "download" in command and re.search(
+        r"\b404\b|Hash Sum mismatch|File has unexpected size", text
+    ):
+        return _Vanished("is no longer at the mirror", lines[0])
+    if re.search(r"Failed to fetch|Could not |Cannot initiate|Temporary failure", text):
+        reason = "Debian's mirror cannot be reached: " + lines[0]
+        return _Unreachable(reason, "", "connect to the network and try again")
+    return BadInput(text, " ".join(command[:3]))
+
+
+def _unknown(name: str) -> BadInput:
+    what = f"is no package of Debian {apt_sources.release()} for {ARCHITECTURE}"
+    return BadInput(what, name, f"apt-cache search {name} may know what it is called now")
+
+
+def _bytes_in(folder: Path) -> int:
+    sizes = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            sizes += path.stat().st_size
+    return sizes
+
+
+def _stanzas(text: str) -> list[dict[str, str]]:
+    """Return the fields of each paragraph of a Debian control file; first lines only."""
+    return [
+        dict(re.findall(r"^([A-Za-z0-9-]+): (.*)$", paragraph, re.M))
+        for paragraph in text.strip().split("\n\n")
+    ]
+
+
+def _network_settings() -> str:
+    """Return how this machine's apt reaches the network: proxies, certificates, credentials."""
+    answer = subprocess.run(
+        ["apt-config", "dump"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    unwanted = ("Acquire::IndexTargets", "Acquire::Languages")
+    wanted = [
+        line for line in answer if line.startswith("Acquire::") and not line.startswith(unwanted)
+    ]
+    return "\n".join(wanted) + "\n"
