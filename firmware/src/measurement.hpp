@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes the samples: one event after the other from a timer, seen by an interrupt handler or by a
+// loop. Nothing is printed meanwhile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "board.hpp"
+#include "cpu.hpp"
+#include "gaps.hpp"
+#include "output.hpp"
+#include "parameters.hpp"
+
+namespace latenz::firmware {
+
+struct Sample {
+  std::uint64_t latency;
+  std::uint64_t interarrival;  ///< from the event before, in ticks
+};
+
+/// Not cleared at the start: every sample is written before it is read.
+[[gnu::section(".noinit")]] inline Sample sample_store[Parameters::max_samples + 1];
+
+/// What is called by the interrupt vector.
+extern "C" {
+inline void (*interrupt_handler)() = nullptr;
+}
+
+/// What is to be done, in ticks.
+struct Plan {
+  std::uint64_t period;
+  std::uint64_t min_distance;
+  std::uint64_t start_after;
+};
+
+/// @tparam Timer source of events: `now` is read first of all in the handler
+template <typename Timer>
+class Measurement {
+ public:
+  using Interrupts = Board::Interrupts;
+
+  /// Takes all samples; returns those to be reported.
+  static std::span<const Sample> take(const Parameters& wanted, const Plan& plan, bool polled) {
+    count_ = wanted.warm_up + wanted.samples;
+    prepare_gaps(wanted, plan);
+    if (polled) {
+      Timer::start(sample_store[0].interarrival);
+      poll();
+    } else {
+      interrupt_handler = on_interrupt;
+      Interrupts::start(Timer::interrupt);
+      Timer::start(sample_store[0].interarrival);
+      Cpu::enable_interrupts();
+      wait(wanted.wait);
+      Cpu::disable_interrupts();
+    }
+    Timer::stop();
+    return {sample_store + wanted.warm_up, wanted.samples};
+  }
+
+ private:
+  /// Before measuring, so that the handler need not compute.
+  static void prepare_gaps(const Parameters& wanted, const Plan& plan) {
+    ExponentialGaps random(plan.period, plan.min_distance, wanted.seed);
+    for (std::size_t i = 0; i <= count_; ++i) {
+      const bool drawn = wanted.arrivals == Arrivals::exponential;
+      sample_store[i].interarrival = drawn ? random.next() : plan.period;
+    }
+    if constexpr (Timer::any_gap) {
+      if (sample_store[0].interarrival < plan.start_after) {
+        sample_store[0].interarrival = plan.start_after;
+      }
+    } else {
+      skip_ = (plan.start_after + plan.period - 1) / plan.period;
+    }
+  }
+
+  static void on_interrupt() {
+    const std::uint64_t seen = Timer::now();
+    const auto acknowledged = Interrupts::acknowledge();
+    if (Interrupts::spurious(acknowledged)) return;
+    if (Interrupts::number(acknowledged) != Timer::interrupt) fail("unexpected interrupt");
+    on_event(Timer::latency(seen));
+    Interrupts::end(acknowledged);
+  }
+
+  /// Notes a sample and asks for the next event; after the last one events go on, so that a core
+  /// that waits wakes up, but are not noted.
+  static void on_event(std::uint64_t latency) {
+    const std::size_t at = taken_;
+    Sample& next = sample_store[at < count_ ? at + 1 : at];
+    if (skip_ > 0) {
+      --skip_;
+      Timer::schedule(next.interarrival);
+      return;
+    }
+    next.interarrival = Timer::schedule(next.interarrival);
+    if (at == count_) return;
+    sample_store[at].latency = latency;
+    taken_ = at + 1;
+  }
+
+  static void wait(Wait how) {
+    while (taken_ < count_) {
+      if (how == Wait::wfi) Cpu::wait_for_interrupt();
+    }
+  }
+
+  static void poll() {
+    if constexpr (requires { Timer::pending(); }) {
+      while (taken_ < count_) {
+        while (!Timer::pending()) {
+        }
+        on_event(Timer::latency(Timer::now()));
+      }
+    }
+  }
+
+  static inline std::size_t count_ = 0;
+  static inline std::uint64_t skip_ = 0;
+  static inline volatile std::size_t taken_ = 0;
+};
+
+}  // namespace latenz::firmware
