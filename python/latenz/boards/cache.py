@@ -18,6 +18,9 @@ from pathlib import Path
 
 from latenz.errors import BadInput
 
+Make = Callable[[Path], None]
+"""Writes the content of a file to the path it is given."""
+
 
 def folder(*parts: str) -> Path:
     """Return a folder of the cache, made if absent.
@@ -107,7 +110,12 @@ def appearing(path: Path) -> Iterator[Path]:
                 partial.unlink()
 
 
-def made(name: str, inputs: object, make: Callable[[Path], None]) -> tuple[Path, str]:
+def digest(content: bytes) -> str:
+    """Return the SHA-256 of bytes."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def made(name: str, inputs: object, make: Make) -> tuple[Path, str]:
     """Return a file that `inputs` determine, and its SHA-256; made if absent or damaged.
 
     Args:
@@ -118,7 +126,7 @@ def made(name: str, inputs: object, make: Callable[[Path], None]) -> tuple[Path,
     Raises:
         BadInput: `make` raised it, or the cache cannot be written.
     """
-    key = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
+    key = digest(json.dumps(inputs, sort_keys=True).encode())[:16]
     path = folder("images") / f"{name}-{key}"
     record = path.with_name(f"{path.name}.sha256")
     with locked(path.name):

@@ -1,0 +1,339 @@
+"""What boards boot: Xen, Linux and initial RAM disks, made from Debian packages and kept.
+
+The same inputs give the same file. Nothing is compressed: unpacking would be the board's time.
+"""
+
+import gzip
+import json
+import lzma
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from latenz.boards import archive, cache, elf
+from latenz.boards.archive import Link, Member, Node
+from latenz.boards.packages import Package, fetch, fetch_current
+from latenz.errors import BadInput, closest
+
+Flavour = Literal["stock", "rt"]
+
+_METAPACKAGES: dict[Flavour, str] = {"stock": "linux-image-arm64", "rt": "linux-image-rt-arm64"}
+_IMAGE_MAGIC = b"ARMd"  # at 0x38 of an arm64 Image: Linux's documentation, arm64/booting
+_LIBRARY_FOLDERS = (
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib",
+    "/usr/lib",
+)
+_BUSYBOX = "/bin/busybox"
+_APPLETS = re.compile(rb"\0\[\0\[\[\0((?:[a-z0-9][a-z0-9_.-]*\0){50,})\0")
+_FIXED_NODES = {
+    "/dev/console": Node.terminal(5, 1),
+    "/dev/null": Node.terminal(1, 3),
+    **{f"/{name}": Node.folder() for name in ("proc", "run", "sys", "tmp")},
+}
+_MADE_BY = 1  # of everything made here; raise it when the same inputs give something else
+
+
+@dataclass(frozen=True)
+class Image:
+    """Something a board boots.
+
+    Attributes:
+        path: The file in the cache.
+        sha256: Of the file.
+        packages: What it was made from.
+    """
+
+    path: Path
+    sha256: str
+    packages: tuple[Package, ...]
+
+    def provenance(self) -> dict[str, Any]:
+        """Return what a run keeps of it: its hash, and the packages it was made from."""
+        made_from = [package.provenance() for package in self.packages]
+        return {"sha256": self.sha256, "packages": made_from}
+
+
+def xen() -> Image:
+    """Return this release's Xen for arm64, as the first core starts it.
+
+    Raises:
+        BadInput: It cannot be fetched, or the cache cannot be written.
+    """
+    package = fetch_current("xen-system-arm64", "xen-hypervisor-")
+    return _boot_image("xen", package, re.compile(r"/boot/xen-[\d.]+-arm64(\.gz)?"))
+
+
+def linux(flavour: Flavour) -> Image:
+    """Return this release's Linux for arm64, stock or with PREEMPT_RT, as the first core starts it.
+
+    Raises:
+        BadInput: It cannot be fetched, or the cache cannot be written.
+    """
+    return _boot_image(f"linux-{flavour}", _kernel(flavour), re.compile(r"/boot/vmlinuz-.+"))
+
+
+def kernel_config(flavour: Flavour) -> Image:
+    """Return the configuration that Debian built the kernel with."""
+    package = _kernel(flavour)
+
+    def make(partial: Path) -> None:
+        partial.write_bytes(_only(package, re.compile(r"/boot/config-.+"))[1])
+
+    return _made(f"linux-{flavour}.config", (package,), {}, make)
+
+
+def kernel_release(flavour: Flavour) -> str:
+    """Return the kernel's own name for its version, as `uname -r` gives it on the board."""
+    return _kernel(flavour).name.removeprefix("linux-image-")
+
+
+def initrd(
+    name: str,
+    init: str,
+    *,
+    packages: Iterable[str] = (),
+    programs: Iterable[str] = (),
+    modules: Iterable[str] = (),
+    files: Mapping[str, Path | bytes] | None = None,
+    kernel: Flavour = "stock",
+) -> Image:
+    """Return an initial RAM disk: a whole small system for a board.
+
+    It holds what is named and what that needs, nothing else: programs with their shared libraries,
+    kernel modules with theirs (and a `modules.dep`, so that `modprobe` finds them), a link for each
+    of busybox's applets where `/bin/busybox` is among the programs, and a few device nodes.
+
+    Args:
+        name: What it is called; begins the file's name.
+        init: The script that Linux starts first, as text with its `#!` line.
+        packages: Debian packages that have the programs.
+        programs: Absolute paths of programs in the packages.
+        modules: Kernel modules by name; those built into the kernel are left out. What a module
+            needs without using its symbols (a "soft" dependency) must be named too.
+        files: More files by their path on the board: content, or a file here. Files that may be
+            executed here, and scripts, may be there; programs among them get their libraries.
+        kernel: Which kernel the modules are for.
+
+    Raises:
+        BadInput: Something named, or something it needs, is nowhere; or as for `fetch`.
+    """
+    programs = sorted(set(programs))
+    modules = sorted({module.replace("-", "_") for module in modules})
+    given = {path: _given(path, source) for path, source in sorted((files or {}).items())}
+    fetched = tuple(fetch(packages, dependencies=True)) if programs else ()
+    if modules:
+        fetched += (_kernel(kernel),)
+    inputs = {
+        "init": init,
+        "programs": programs,
+        "modules": modules,
+        "files": {path: [node.mode, cache.digest(node.content)] for path, node in given.items()},
+    }
+
+    def make(partial: Path) -> None:
+        nodes = {**_FIXED_NODES, "/init": Node.file(init.encode(), executable=True)}
+        nodes.update(_programs(fetched, programs, given))
+        nodes.update(given)
+        if modules:
+            nodes.update(_modules(kernel, modules))
+        archive.write_cpio(partial, nodes)
+
+    return _made(f"{name}.cpio", fetched, inputs, make)
+
+
+def _made(name: str, packages: tuple[Package, ...], inputs: Any, make: cache.Make) -> Image:
+    """Return what is made from packages and other inputs, kept in the cache."""
+    from_packages = [package.provenance() for package in packages]
+    path, sha256 = cache.made(name, [_MADE_BY, name, from_packages, inputs], make)
+    return Image(path, sha256, packages)
+
+
+def _kernel(flavour: Flavour) -> Package:
+    return fetch_current(_METAPACKAGES[flavour], "linux-image-")
+
+
+def _boot_image(name: str, package: Package, path: re.Pattern[str]) -> Image:
+    def make(partial: Path) -> None:
+        found, content = _only(package, path)
+        if content.startswith(b"\x1f\x8b"):
+            content = gzip.decompress(content)
+        if content[0x38:0x3C] != _IMAGE_MAGIC:
+            raise BadInput(f"{found} is no arm64 Image", str(package.path))
+        partial.write_bytes(content)
+
+    return _made(name, (package,), {}, make)
+
+
+def _only(package: Package, path: re.Pattern[str]) -> tuple[str, bytes]:
+    """Return the first file of a package whose path matches."""
+    for found, content in archive.members(package.path, lambda p: bool(path.fullmatch(p))):
+        if isinstance(content, bytes):
+            return found, content
+    raise BadInput(f"has no {path.pattern}", str(package.path))
+
+
+def _given(path: str, source: Path | bytes) -> Node:
+    if not path.startswith("/") or ".." in path.split("/"):
+        raise BadInput("is no absolute path on the board", path)
+    if isinstance(source, bytes):
+        return Node.file(source, executable=source.startswith(b"#!"))
+    try:
+        executable = source.stat().st_mode & 0o111 != 0
+        return Node.file(source.read_bytes(), executable=executable)
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", str(source)) from None
+
+
+def _programs(
+    packages: tuple[Package, ...], programs: Iterable[str], given: Mapping[str, Node]
+) -> dict[str, Node]:
+    """Return programs, the shared libraries that these and given programs need, and applets."""
+    available = _contents(packages, frozenset(programs))
+    nodes: dict[str, Node] = {}
+    waiting: list[tuple[str, bytes]] = []
+    for path in programs:
+        found = archive.find(available, path)
+        if found is None:
+            names = ", ".join(package.name for package in packages) or "none"
+            raise BadInput("is in none of the packages", path, f"the packages are: {names}")
+        nodes[path] = Node.file(found[1], executable=True)
+        waiting.append((path, found[1]))
+    waiting += [(path, node.content) for path, node in given.items()]
+    while waiting:
+        path, content = waiting.pop()
+        if not elf.is_elf(content):
+            continue
+        for library, code in _libraries(path, content, available):
+            if library not in nodes:
+                nodes[library] = Node.file(code, executable=True)
+                waiting.append((library, code))
+    if _BUSYBOX in nodes:
+        links = {f"/bin/{applet}": Node.link("busybox") for applet in _applets(nodes[_BUSYBOX])}
+        nodes = {**links, **nodes}
+    return nodes
+
+
+def _contents(packages: tuple[Package, ...], programs: frozenset[str]) -> dict[str, Member]:
+    """Read from the packages the programs and all that may be a shared library, with all links."""
+
+    def wanted(path: str) -> bool:
+        return path in programs or (path.startswith(("/lib/", "/usr/lib/")) and ".so" in path)
+
+    return {
+        path: member
+        for package in packages
+        if not package.name.startswith("linux-image-")
+        for path, member in archive.members(package.path, wanted)
+    }
+
+
+def _libraries(
+    path: str, content: bytes, available: Mapping[str, Member]
+) -> Iterable[tuple[str, bytes]]:
+    """Yield where a program finds what it needs to start, and the content of each."""
+    needs = elf.needs(content, path)
+    if needs.interpreter is not None:
+        yield needs.interpreter, _found(needs.interpreter, [needs.interpreter], path, available)
+    for library in needs.libraries:
+        candidates = [f"{folder}/{library}" for folder in (*needs.folders, *_LIBRARY_FOLDERS)]
+        place = next((c for c in candidates if archive.find(available, c)), candidates[0])
+        yield place, _found(library, [place], path, available)
+
+
+def _found(
+    library: str, candidates: Iterable[str], path: str, available: Mapping[str, Member]
+) -> bytes:
+    for candidate in candidates:
+        if found := archive.find(available, candidate):
+            return found[1]
+    raise BadInput(f"needs {library}, which none of its packages has", path)
+
+
+def _applets(busybox: Node) -> list[str]:
+    """Return the names of busybox's applets, from the table in the program itself."""
+    table = _APPLETS.search(busybox.content)
+    if table is None:
+        raise BadInput("has no table of applets where it was expected", _BUSYBOX)
+    return ["[", "[[", *table[1].decode().rstrip("\0").split("\0")]
+
+
+def _modules(flavour: Flavour, wanted: Iterable[str]) -> dict[str, Node]:
+    """Return kernel modules, those that they need, and `modules.dep`."""
+    kernel = _kernel(flavour)
+    index = _module_index(flavour)
+    chosen: dict[str, None] = {}
+    waiting = list(wanted)
+    while waiting:
+        name = waiting.pop()
+        if name in chosen or name in index["builtin"]:
+            continue
+        if name not in index["modules"]:
+            raise BadInput("is no module of this kernel", name, closest(name, index["modules"]))
+        chosen[name] = None
+        waiting += index["modules"][name]["needs"]
+    paths = {index["modules"][name]["path"]: name for name in chosen}
+    contents = archive.members(kernel.path, paths.__contains__)
+    nodes: dict[str, Node] = {}
+    lines: list[str] = []
+    root = f"/lib/modules/{kernel_release(flavour)}"
+    for path, content in contents:
+        place = f"{root}/{paths[path]}.ko"
+        nodes[place] = Node.file(_plain_module(path, content))
+        needed = _in_load_order(paths[path], index)
+        lines.append(f"{paths[path]}.ko: {' '.join(f'{name}.ko' for name in needed)}".rstrip())
+    nodes[f"{root}/modules.dep"] = Node.file(("\n".join(sorted(lines)) + "\n").encode())
+    return nodes
+
+
+def _in_load_order(name: str, index: Mapping[str, Any]) -> list[str]:
+    """Return all modules that one needs, as `modules.dep` lists them: the last is loaded first."""
+    order: dict[str, None] = {}
+
+    def visit(needed: str) -> None:
+        for deeper in index["modules"].get(needed, {}).get("needs", ()):
+            visit(deeper)
+        order[needed] = None
+
+    visit(name)
+    del order[name]
+    return list(reversed(order))
+
+
+def _module_index(flavour: Flavour) -> dict[str, Any]:
+    """Return all modules of a kernel: where each lies and what it needs, and those built in."""
+    kernel = _kernel(flavour)
+
+    def make(partial: Path) -> None:
+        modules: dict[str, Any] = {}
+        built_in: list[str] = []
+        for path, content in archive.members(
+            kernel.path, lambda p: p.endswith((".ko", ".ko.xz", "/modules.builtin"))
+        ):
+            if path.endswith("/modules.builtin"):
+                built_in = [
+                    _module_name(line) for line in _plain_module(path, content).decode().split()
+                ]
+                continue
+            plain = _plain_module(path, content)
+            needed = [_module_name(need) for need in elf.module_dependencies(plain, path)]
+            modules[_module_name(path)] = {"path": path, "needs": needed}
+        partial.write_text(json.dumps({"modules": modules, "builtin": built_in}))
+
+    index = _made(f"linux-{flavour}.modules", (kernel,), {}, make)
+    answer: dict[str, Any] = json.loads(index.path.read_bytes())
+    return answer
+
+
+def _module_name(path: str) -> str:
+    """Return a module's name as the kernel says it."""
+    return path.rpartition("/")[2].partition(".")[0].replace("-", "_")
+
+
+def _plain_module(path: str, content: Member) -> bytes:
+    if isinstance(content, Link):
+        raise BadInput("is a link, not a module", path)
+    return lzma.decompress(content) if path.endswith(".xz") else content
