@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 from latenz.engines.base import (
@@ -19,6 +20,7 @@ from latenz.model import SampleSet
 from latenz.settings import Priority, WholeMicroseconds, format_cpu_list
 
 INSTALL = "apt-get install rt-tests"
+SUMMARY_FILE = "cyclictest.json"
 _CELLS = 1_000_000  # the most that cyclictest takes
 _MOST_TO_READ = 1 << 20
 _PRINTED = re.compile(rb"^ *\d+: *\d+: *(\d+)$", re.MULTILINE)
@@ -83,45 +85,75 @@ class Cyclictest(Engine[CyclictestSettings]):
     def arguments(self) -> list[str]:
         """Return the program with its arguments."""
         cpus = self.settings.measured_cpus()
-        common = [
-            "cyclictest",
-            f"--threads={len(cpus)}",
-            f"--affinity={format_cpu_list(cpus)}",
-            f"--priority={self.settings.priority}",
-            "--mlockall",
-            f"--interval={self.settings.period // 1000}",
-            "--distance=0",
-            f"--duration={seconds(self.task.duration_ns)}",
-            f"--json={self.folder / 'cyclictest.json'}",
-        ]
-        if self.settings.record == "samples":
-            return [*common, "--nsecs", "--verbose"]
-        in_nanoseconds = ["--nsecs"] if self.settings.cell == "1 ns" else []
-        return [
-            *common,
-            *in_nanoseconds,
-            "--quiet",
-            f"--histogram={_CELLS}",
-            "--histfile=/dev/null",
-        ]
+        ending = f"--duration={seconds(self.task.duration_ns)}"
+        return cyclictest_command(self.settings, cpus, ending, self.folder)
 
     def collect(self) -> list[SampleSet]:
         """Store one sample set for each CPU."""
-        from latenz import importers
-
-        summary = self.result_file("cyclictest.json")
-        period_ns = self.settings.period
-        summarized = {found.metadata.cpu: found for found in importers.read(summary)}
-        if self.settings.record == "histogram":
-            return [self._store(each, cpu, period_ns=period_ns) for cpu, each in summarized.items()]
+        self.result_file(SUMMARY_FILE)
         cpus = self.settings.measured_cpus()
-        stored = []
-        for listed in importers.read(self.folder / self.output_file, unit_ns=1):
-            cpu = cpus[int(listed.metadata.name.removeprefix("thread"))]
-            whole = summarized.get(cpu)
-            sample_set = _completed(listed, whole) if whole else listed
-            stored.append(self._store(sample_set, cpu, period_ns=period_ns))
-        return stored
+        found = cyclictest_results(self.settings, cpus, self.folder)
+        return [self._store(each, cpu, period_ns=self.settings.period) for cpu, each in found]
+
+
+def cyclictest_command(
+    settings: CyclictestSettings, cpus: tuple[int, ...], ending: str, folder: Path
+) -> list[str]:
+    """Return cyclictest with its arguments.
+
+    Args:
+        settings: How to measure.
+        cpus: The CPUs to measure on.
+        ending: The option that says when it ends.
+        folder: Takes its summary, where cyclictest runs.
+    """
+    common = [
+        "cyclictest",
+        f"--threads={len(cpus)}",
+        f"--affinity={format_cpu_list(cpus)}",
+        f"--priority={settings.priority}",
+        "--mlockall",
+        f"--interval={settings.period // 1000}",
+        "--distance=0",
+        ending,
+        f"--json={folder / SUMMARY_FILE}",
+    ]
+    if settings.record == "samples":
+        return [*common, "--nsecs", "--verbose"]
+    in_nanoseconds = ["--nsecs"] if settings.cell == "1 ns" else []
+    return [
+        *common,
+        *in_nanoseconds,
+        "--quiet",
+        f"--histogram={_CELLS}",
+        "--histfile=/dev/null",
+    ]
+
+
+def cyclictest_results(
+    settings: CyclictestSettings, cpus: tuple[int, ...], folder: Path
+) -> list[tuple[int | None, SampleSet]]:
+    """Return what cyclictest measured on each CPU.
+
+    Args:
+        settings: As it was started with.
+        cpus: As it was started with.
+        folder: Has its summary, and what it printed.
+
+    Raises:
+        BadInput: A file cannot be read.
+    """
+    from latenz import importers
+
+    summarized = {found.metadata.cpu: found for found in importers.read(folder / SUMMARY_FILE)}
+    if settings.record == "histogram":
+        return list(summarized.items())
+    found: list[tuple[int | None, SampleSet]] = []
+    for listed in importers.read(folder / Cyclictest.output_file, unit_ns=1):
+        cpu = cpus[int(listed.metadata.name.removeprefix("thread"))]
+        whole = summarized.get(cpu)
+        found.append((cpu, _completed(listed, whole) if whole else listed))
+    return found
 
 
 def _completed(listed: SampleSet, summary: SampleSet) -> SampleSet:

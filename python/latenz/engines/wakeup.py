@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
@@ -14,12 +16,13 @@ from latenz.engines.base import (
     forbidden_priority,
     missing_own_program,
 )
+from latenz.errors import BadInput
 from latenz.model import SampleSet, WorstSample
 from latenz.programs import probe_program
 from latenz.settings import Duration, Priority, format_cpu_list
 
 _PROGRAM = "latenz-wakeup"
-_ACCOUNT = "probe.json"  # replaced as a whole, so that it can be read at any moment
+ACCOUNT_FILE = "probe.json"  # replaced as a whole, so that it can be read at any moment
 
 
 class WakeupSettings(EngineSettings):
@@ -65,34 +68,15 @@ class Wakeup(Engine[WakeupSettings]):
 
     def arguments(self) -> list[str]:
         """Return the program with its arguments."""
-        settings = self.settings
-        breaking = [] if settings.break_above is None else [f"--break-above={settings.break_above}"]
-        return [
-            str(probe_program(_PROGRAM)),
-            f"--output={self.folder}",
-            f"--cpus={format_cpu_list(settings.measured_cpus())}",
-            f"--interval={settings.period}",
-            f"--duration={self.task.duration_ns}",
-            f"--warm-up={settings.warm_up}",
-            f"--policy={settings.policy}",
-            f"--priority={settings.priority}",
-            f"--keep={settings.record}",
-            f"--worst={settings.worst}",
-            *breaking,
-        ]
+        cpus = self.settings.measured_cpus()
+        options = wakeup_options(self.settings, cpus, self.task.duration_ns, self.folder)
+        return [str(probe_program(_PROGRAM)), *options]
 
     def start(self) -> None:
         """Announce the sample sets, so that the run is readable at any moment, and measure."""
         for cpu in self.settings.measured_cpus():
             announced = self.task.metadata.model_copy(
-                update={
-                    "name": self._set_name(cpu),
-                    "cpu": cpu,
-                    "tool": _PROGRAM,
-                    "from_event": "timer expiry due",
-                    "to_event": "thread runs",
-                    "period_ns": self.settings.period,
-                }
+                update={"name": self._set_name(cpu), **wakeup_metadata(self.settings, cpu)}
             )
             self.task.writer.begin(announced)
         super().start()
@@ -100,7 +84,7 @@ class Wakeup(Engine[WakeupSettings]):
     def maximum_ns(self) -> int | None:
         """Return the largest latency so far, as the probe's account of the last second has it."""
         try:
-            account = json.loads((self.folder / _ACCOUNT).read_bytes())
+            account = json.loads((self.folder / ACCOUNT_FILE).read_bytes())
         except OSError:
             return None
         known = [each["max_ns"] for each in account["threads"] if each["max_ns"] is not None]
@@ -108,35 +92,87 @@ class Wakeup(Engine[WakeupSettings]):
 
     def collect(self) -> list[SampleSet]:
         """Turn the recording into sample sets, with the probe's own account of them."""
-        account = json.loads(self.result_file(_ACCOUNT).read_bytes())
-        threads = {thread["cpu"]: thread for thread in account["threads"]}
+        self.result_file(ACCOUNT_FILE)
+        known = wakeup_account(self.folder)
         found = []
         for cpu in self.settings.measured_cpus():
-            changes = self._from_account(account, threads.get(cpu))
-            sample_set = self.task.writer.finish(self._set_name(cpu), **changes)
+            changes = known(cpu)
+            notes = (*changes.pop("notes"), *self.notes)
+            sample_set = self.task.writer.finish(self._set_name(cpu), notes=notes, **changes)
             if sample_set is not None:
                 found.append(sample_set)
         return found
 
-    def _from_account(
-        self, account: dict[str, Any], thread: dict[str, Any] | None
-    ) -> dict[str, object]:
-        notes = list(self.notes)
-        if account["status"] not in ("complete", "interrupted"):
-            notes.append(f"the probe ended early: {account['status']}")
-        if not account["mlockall"]:
-            notes.append("memory could not be locked: page faults may count as latency")
-        if account["dma_latency"] != "held":
-            notes.append("the CPUs could not be kept awake: leaving idle states counts as latency")
+    def _set_name(self, cpu: int) -> str:
+        return f"{self.task.metadata.name}/cpu{cpu}"
+
+
+def wakeup_options(
+    settings: WakeupSettings, cpus: tuple[int, ...], duration_ns: int, folder: Path
+) -> list[str]:
+    """Return the probe's arguments.
+
+    Args:
+        settings: How to measure.
+        cpus: The CPUs to measure on.
+        duration_ns: How long to measure after the warm-up.
+        folder: Takes the recording, where the probe runs.
+    """
+    breaking = [] if settings.break_above is None else [f"--break-above={settings.break_above}"]
+    return [
+        f"--output={folder}",
+        f"--cpus={format_cpu_list(cpus)}",
+        f"--interval={settings.period}",
+        f"--duration={duration_ns}",
+        f"--warm-up={settings.warm_up}",
+        f"--policy={settings.policy}",
+        f"--priority={settings.priority}",
+        f"--keep={settings.record}",
+        f"--worst={settings.worst}",
+        *breaking,
+    ]
+
+
+def wakeup_metadata(settings: WakeupSettings, cpu: int) -> dict[str, Any]:
+    """Return what is known of a CPU's sample set before measuring."""
+    return {
+        "cpu": cpu,
+        "tool": _PROGRAM,
+        "from_event": "timer expiry due",
+        "to_event": "thread runs",
+        "period_ns": settings.period,
+    }
+
+
+def wakeup_account(folder: Path) -> Callable[[int], dict[str, Any]]:
+    """Return what the probe's own account tells of the sample set of each CPU.
+
+    Raises:
+        BadInput: The account is not there, or is damaged.
+    """
+    path = folder / ACCOUNT_FILE
+    try:
+        account = json.loads(path.read_bytes())
+        threads = {thread["cpu"]: thread for thread in account["threads"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise BadInput("is no account of latenz-wakeup", str(path)) from None
+    notes = []
+    if account["status"] not in ("complete", "interrupted"):
+        notes.append(f"the probe ended early: {account['status']}")
+    if not account["mlockall"]:
+        notes.append("memory could not be locked: page faults may count as latency")
+    if account["dma_latency"] != "held":
+        notes.append("the CPUs could not be kept awake: leaving idle states counts as latency")
+
+    def known(cpu: int) -> dict[str, Any]:
+        thread = threads.get(cpu)
         if thread is None:
-            return {"notes": notes}
-        if thread["lost"]:
-            notes.append(f"{thread['lost']} samples were lost: the recording could not keep up")
+            return {"notes": tuple(notes)}
+        lost = [f"{thread['lost']} samples were lost: the recording could not keep up"]
         return {
             "tool_version": account["program_version"],
             "worst": tuple(WorstSample.model_validate(each) for each in thread["worst"]),
-            "notes": tuple(notes),
+            "notes": (*notes, *(lost if thread["lost"] else ())),
         }
 
-    def _set_name(self, cpu: int) -> str:
-        return f"{self.task.metadata.name}/cpu{cpu}"
+    return known

@@ -216,12 +216,22 @@ def _open_entry(run: Path, entry: SetEntry) -> SampleSet | None:
         if (folder / "peaks.parquet").exists():
             sample_set.peaks = open_parquet(folder / "peaks.parquet", entry.metadata)
         return sample_set
-    if (folder / "samples.journal").exists():
-        return _open_samples(folder / "samples.journal", entry.metadata)
-    if (folder / "histogram.json").exists():
-        return _open_histogram(folder, entry.metadata)
-    if entry.state == "complete":
+    recorded = open_recording(folder, entry.metadata)
+    if recorded is None and entry.state == "complete":
         raise BadInput("samples.parquet is missing", str(folder))
+    return recorded
+
+
+def open_recording(folder: Path, metadata: Metadata) -> SampleSet | None:
+    """Open what the probe has recorded into a folder; None if there is nothing.
+
+    Raises:
+        BadInput: It is damaged.
+    """
+    if (folder / "samples.journal").exists():
+        return _open_samples(folder / "samples.journal", metadata)
+    if (folder / "histogram.json").exists():
+        return _open_histogram(folder, metadata)
     return None
 
 
