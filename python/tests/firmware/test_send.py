@@ -26,10 +26,15 @@ def send(program):
     """Calls of one sender, whose numbering starts anew."""
     number = 190 + os.getpid() % 60
 
-    def call(*arguments, data=b"", **more):
+    def call(*arguments, data=b"", stdout=subprocess.PIPE, **more):
         environment = {**os.environ, "LATENZ_SENDER": str(number), **more}
-        command = [program, *arguments]
-        return subprocess.run(command, input=data, capture_output=True, env=environment)
+        return subprocess.run(
+            [program, *arguments],
+            input=data,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            env=environment,
+        )
 
     def forget():
         for folder in ("/run", "/tmp", ""):
@@ -103,8 +108,8 @@ def test_bad_input_gets_one_line(send, arguments, environment, line):
     assert done.stderr.count(b"\n") == 1
 
 
-def test_a_full_disk_is_said(program):
+def test_a_full_disk_is_said(send):
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run([program, "note", "a"], stdout=full, stderr=subprocess.PIPE)
+        done = send("note", "a", stdout=full)
     assert done.returncode == 2
     assert b"standard output cannot be written" in done.stderr
