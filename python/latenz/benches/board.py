@@ -219,12 +219,12 @@ class _Measurement:
         """Read until the last frame; return why that did not come, None if it did."""
         received = collector.received
         began = time.monotonic()
-        while not self.stack.done(received):
-            if self.watch.stopped:
-                return None
+        while not self.watch.stopped:
             if (disaster := received.disaster) is not None:
                 self._read_on(driver, collector)  # what it says next explains it
                 return disaster
+            if self.stack.done(received):
+                return None
             spent_s = time.monotonic() - began
             if not received.frames and spent_s > payload.boot_limit_s:
                 return f"nothing measured was received in {payload.boot_limit_s} s; last line: " + (

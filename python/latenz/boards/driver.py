@@ -1,5 +1,6 @@
 """Drivers of labgrid that boot a payload: the emulator here, real boards in `hardware.py`."""
 
+import logging
 import os
 import select
 import shutil
@@ -21,6 +22,9 @@ from latenz.boards.payload import Load, Payload
 from latenz.boards.protocol import PayloadProtocol
 from latenz.errors import BadInput
 from latenz.keeper import KeptProgram
+
+# What goes wrong with the monitor is told in our own words.
+logging.getLogger("qemu.qmp").addHandler(logging.NullHandler())
 
 _START_LIMIT_S = 30.0
 _GRACE_S = 2.0
@@ -122,6 +126,9 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
 
     def _ending(self) -> str:
         """Return how the emulator ended, which has closed its serial lines."""
+        until = time.monotonic() + _GRACE_S
+        while self.alive and time.monotonic() < until:
+            time.sleep(0.02)
         status = self._program.stop() if self._program is not None else 0
         if status < 0:
             return f"the emulator was killed by signal {-status}"
@@ -218,7 +225,8 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
         path = self._folder / "emulator.log"
         text = path.read_text("utf-8", "replace") if path.exists() else ""
         lines = [line.strip() for line in text.splitlines() if ": warning: " not in line]
-        return next((line for line in reversed(lines) if line), "it said nothing")
+        errors = [line for line in lines if line.startswith("qemu-system-")]
+        return next(iter([*errors, *filter(None, reversed(lines))]), "it said nothing")
 
 
 def _listen(path: Path) -> socket.socket:
