@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cortex-A53 of a ZCU102 (Zynq UltraScale+), real or QEMU's xlnx-zcu102 (addresses: UG1085, UG1087).
-// QEMU clocks the timer counters with 133 MHz; on the board it is the bus LPD_LSBUS, usually with
-// 100 MHz: the host says so (parameter timer_hz).
+// Cortex-A53 of a ZCU102 (Zynq UltraScale+), real or QEMU's xlnx-zcu102 (addresses: UG1085,
+// UG1087). QEMU clocks the timer counters with 133 MHz; on the board it is the bus LPD_LSBUS,
+// usually with 100 MHz: the host says so (parameter timer_hz).
 #pragma once
 
 #include "devices/cadence_ttc.hpp"

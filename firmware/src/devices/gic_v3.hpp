@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arm Generic Interrupt Controller, version 3, as a 32-bit core sees it: one interrupt, for the
+// first core, in group 1.
+#pragma once
+
+#include "register.hpp"
+
+namespace latenz::firmware {
+
+/// `distributor`: its address; `redistributor`: address of the first core's
+template <std::uintptr_t distributor, std::uintptr_t redistributor>
+class GicV3 {
+ public:
+  using Id = std::uint32_t;
+
+  static void start(Id id) {
+    DistributorControl::write(affinity_routing | enable_group_1);
+    Waker::clear(processor_sleep);
+    while ((Waker::read() & children_asleep) != 0) {
+    }
+    if (id < first_shared) {
+      let_through<PrivateRegisters>(id);
+    } else {
+      let_through<SharedRegisters>(id);
+    }
+    start_interface();
+  }
+
+  /// The interrupt being signalled; it is active until `end`.
+  static Id acknowledge() {
+    Id id = 0;
+    asm volatile("mrc p15, 0, %0, c12, c12, 0" : "=r"(id));  // ICC_IAR1
+    return id;
+  }
+
+  static void end(Id acknowledged) {
+    asm volatile("mcr p15, 0, %0, c12, c12, 1" ::"r"(acknowledged));  // ICC_EOIR1
+  }
+
+  /// Number of the interrupt that was acknowledged.
+  static Id number(Id acknowledged) { return acknowledged; }
+
+  /// Whether nothing was there to be acknowledged.
+  static bool spurious(Id acknowledged) { return acknowledged >= 1020 && acknowledged < 1024; }
+
+ private:
+  static constexpr Id first_shared = 32;
+  static constexpr std::uint32_t affinity_routing = 1U << 4U;
+  static constexpr std::uint32_t enable_group_1 = 1U << 1U;
+  static constexpr std::uint32_t processor_sleep = 1U << 1U;
+  static constexpr std::uint32_t children_asleep = 1U << 2U;
+
+  template <std::uintptr_t base>
+  struct Lines {
+    using Groups = RegisterArray<base + 0x080>;
+    using Enables = RegisterArray<base + 0x100>;
+    using Priorities = RegisterArray<base + 0x400, std::uint8_t>;
+  };
+
+  using DistributorControl = Register<distributor>;
+  using SharedRegisters = Lines<distributor>;
+  using Waker = Register<redistributor + 0x14>;
+  using PrivateRegisters = Lines<redistributor + 0x1'0000>;
+
+  template <typename Registers>
+  static void let_through(Id id) {
+    const std::uint32_t bit = 1U << (id % 32);
+    Registers::Groups::write(id / 32, Registers::Groups::read(id / 32) | bit);
+    Registers::Priorities::write(id, 0x80);
+    Registers::Enables::write(id / 32, bit);  // shared ones go to core 0 after a reset
+  }
+
+  static void start_interface() {
+    asm volatile(
+        "mcr p15, 0, %0, c4, c6, 0\n"    // ICC_PMR: every priority
+        "mcr p15, 0, %1, c12, c12, 7\n"  // ICC_IGRPEN1
+        "isb" ::"r"(0xFF),
+        "r"(1));
+  }
+};
+
+}  // namespace latenz::firmware
