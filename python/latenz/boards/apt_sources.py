@@ -50,11 +50,22 @@ def repositories() -> list[Repository]:
         BadInput: apt is not there, or knows no source of the running release.
     """
     codename = release()
-    command = ["apt-get", "indextargets", "--format", "\t".join(f"$({name})" for name in _FIELDS)]
+    for option in ([], ["--no-release-info"]):  # the second tells also what was never downloaded
+        found = _repositories(codename, option)
+        if any(repository.codename == codename for repository in found):
+            return found
+    raise BadInput(
+        f"knows no source of Debian {codename or '(unknown release)'} main",
+        "apt",
+        "see /etc/apt/sources.list.d, then run apt-get update",
+    )
+
+
+def _repositories(codename: str, option: list[str]) -> list[Repository]:
+    fields = "\t".join(f"$({name})" for name in _FIELDS)
+    command = ["apt-get", "indextargets", *option, "--format", fields, "Created-By: Packages"]
     try:
-        answer = subprocess.run(
-            [*command, "Created-By: Packages"], capture_output=True, text=True, check=True
-        )
+        answer = subprocess.run(command, capture_output=True, text=True, check=True)
     except FileNotFoundError:
         raise BadInput("is not installed", "apt-get", "boards need a Debian system") from None
     except subprocess.CalledProcessError as error:
@@ -68,12 +79,6 @@ def repositories() -> list[Repository]:
         is_debian = origin == "Debian" or origin.startswith("$(")
         if is_debian and component == "main" and repository.codename in suites:
             found[repository] = None
-    if not any(repository.codename == codename for repository in found):
-        raise BadInput(
-            f"knows no source of Debian {codename or '(unknown release)'} main",
-            "apt",
-            "see /etc/apt/sources.list.d, then run apt-get update",
-        )
     return list(found)
 
 

@@ -144,7 +144,7 @@ def _renewed(wanted: _Wanted, cached: list[_Entry] | None, refresh: bool) -> lis
     except _Unreachable as error:
         if cached is None:
             raise
-        cache.say(f"{error.what}; going on with the cached {', '.join(wanted.names)}")
+        cache.say(f"{error.where} {error.what}; going on with cached {', '.join(wanted.names)}")
         os.utime(_record(wanted))  # ask again in a week, not in every condition
         return cached
 
@@ -219,6 +219,7 @@ class _Apt:
             "APT::Architectures::": ARCHITECTURE,
             "APT::Update::Error-Mode": "any",
             "Acquire::Languages": "none",
+            "Acquire::Retries": 1,
             "Dir::Etc::Main": "/dev/null",
             "Dir::Etc::Parts": "/dev/null",
             "Dir::Etc::Preferences": "/dev/null",
@@ -354,14 +355,23 @@ def _failure(command: tuple[str, ...], errors: str, folder: Path) -> BadInput:
         return _unknown(unknown[1] or unknown[2] or unknown[3])
     if "No space left on device" in text or "have enough free space" in text:
         return cache.unwritable(folder, full=True, reason="")
-    if "download" in command and re.search(
-        r"\b404\b|Hash Sum mismatch|File has unexpected size", text
-    ):
-        return _Vanished("is no longer at the mirror", lines[0])
-    if re.search(r"Failed to fetch|Could not |Cannot initiate|Temporary failure", text):
-        reason = "Debian's mirror cannot be reached: " + lines[0]
-        return _Unreachable(reason, "", "connect to the network and try again")
+    if vanished := re.search(r"Version \S+ for \S+ was not found", text):
+        return _Vanished(vanished[0], "the package lists")
+    if failed := re.search(r"Failed to fetch (\S+) +(.*?)(?: \[IP: [^]]*\])?$", lines[0]):
+        return _fetch_failure(failed[1], failed[2])
     return BadInput(text, " ".join(command[:3]))
+
+
+def _fetch_failure(address: str, reason: str) -> BadInput:
+    if reason.startswith("404") and f"/binary-{ARCHITECTURE}/" in address:
+        return BadInput(f"has no {ARCHITECTURE} packages", address, "set apt up with a full mirror")
+    if re.match(r"404|Hash Sum mismatch|File has unexpected size", reason):
+        error = _Vanished if address.endswith(".deb") else _Unreachable
+        remedy = "the mirror may be renewing itself: try again later, or set apt up with another"
+        return error(f"is not what the package lists say ({reason})", address, remedy)
+    return _Unreachable(
+        f"cannot be fetched ({reason})", address, "connect to the network, try again"
+    )
 
 
 def _unknown(name: str) -> BadInput:
