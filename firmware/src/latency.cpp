@@ -41,10 +41,14 @@ void measure(const Parameters& wanted, unsigned entry_level) {
   const Plan plan = plan_for<Timer>(wanted, hz);
   const bool polled = wanted.delivery == Delivery::automatic ? !Board::delivers_interrupts
                                                              : wanted.delivery == Delivery::polled;
-  say_hello(wanted, plan,
-            {.timer = Timer::name, .timer_hz = hz, .polled = polled, .entry_level = entry_level});
+  const auto hello = [&] {
+    say_hello(wanted, plan,
+              {.timer = Timer::name, .timer_hz = hz, .polled = polled, .entry_level = entry_level});
+  };
+  hello();
   provoke(wanted.provoke);
   const auto samples = Measurement<Timer>::take(wanted, plan, polled);
+  hello();  // again: should the first one be lost on the way, no sample could be read
   FrameStream stream;
   output().samples(stream, samples);
   output().end({&stream, 1});
