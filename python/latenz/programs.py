@@ -1,5 +1,6 @@
 """Where the native programs of the probes room are installed."""
 
+import sys
 from pathlib import Path
 
 from latenz.errors import BadInput
@@ -18,4 +19,16 @@ def probe_program(name: str) -> Path:
     path = Path(_core.__file__).parent / "bin" / name
     if Path(name).name != name or not path.is_file():
         raise BadInput("is not installed", str(path), "run setup/ensure base to build it")
+    return path
+
+
+def board_program(name: str) -> Path:
+    """Return the installed program of that name for the 64-bit Arm Linux of boards.
+
+    Raises:
+        BadInput: There is no such program, or what boards need was not set up.
+    """
+    path = Path(sys.prefix) / "linux-arm64" / "bin" / name
+    if Path(name).name != name or not path.is_file():
+        raise BadInput("is not installed", str(path), "run setup/ensure boards to build it")
     return path

@@ -5,13 +5,19 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from latenz.stacks.base import Job, Stack, StackSettings
+from latenz.stacks.linux import Linux, LinuxRt, LinuxRtSettings, LinuxSettings
 from latenz.stacks.partitioned import Partitioned, PartitionedSettings
 from latenz.stacks.standalone import Standalone, StandaloneSettings
 
-AnyStackSettings = Annotated[StandaloneSettings | PartitionedSettings, Field(discriminator="kind")]
+AnyStackSettings = Annotated[
+    StandaloneSettings | LinuxSettings | LinuxRtSettings | PartitionedSettings,
+    Field(discriminator="kind"),
+]
 """Settings of any stack, told apart by `kind`."""
 
-STACKS: dict[str, type[Stack[Any]]] = {stack.name: stack for stack in (Standalone, Partitioned)}
+STACKS: dict[str, type[Stack[Any]]] = {
+    stack.name: stack for stack in (Standalone, Linux, LinuxRt, Partitioned)
+}
 """Every stack by its name."""
 
 __all__ = ["STACKS", "AnyStackSettings", "Job", "Stack", "StackSettings"]

@@ -1,0 +1,191 @@
+"""The stacks `linux` and `linux-rt`: Debian's kernels, with cyclictest or our probe on them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+
+from pydantic import Field
+
+from latenz.engines.base import EngineSettings, Obstacle
+from latenz.errors import BadInput
+from latenz.model import SampleSet
+from latenz.settings import format_cpu_list
+from latenz.stacks.base import Stack, StackSettings
+
+if TYPE_CHECKING:
+    from latenz.boards.console import Received
+    from latenz.boards.images import Flavour, Image
+    from latenz.boards.payload import Payload
+
+
+class _AnyLinuxSettings(StackSettings):
+    """What both kernels share."""
+
+    cpus: int = Field(default=1, ge=1, le=4)
+    """Cores that Linux gets. One is exact: see docs/linux-boards.md."""
+    load_on: Literal["all", "others"] = "all"
+    """`all`: the load runs where the scheduler puts it, as published; `others`: on the cores that
+    are not measured."""
+
+
+class LinuxSettings(_AnyLinuxSettings):
+    """Debian's stock kernel."""
+
+    kind: Literal["linux"]
+
+
+class LinuxRtSettings(_AnyLinuxSettings):
+    """Debian's kernel with PREEMPT_RT."""
+
+    kind: Literal["linux-rt"]
+
+
+SettingsT = TypeVar("SettingsT", bound=_AnyLinuxSettings)
+
+
+class _AnyLinux(Stack[SettingsT]):
+    """What both kernels share: one thread on each measured core, the load beside it."""
+
+    benches = ("virt", "zcu102", "zcu102-board")
+    engines = ("cyclictest", "wakeup")
+    loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all")
+    planned_s = 25
+    flavour: ClassVar["Flavour"]
+    _images: dict[str, "Image"]
+    _command_line = ""
+
+    @classmethod
+    def obstacle(cls, settings: SettingsT, bench: str) -> Obstacle | None:  # noqa: ARG003
+        """Return that no core is left for the load, where that is so."""
+        if settings.load_on == "others" and settings.cpus == 1:
+            return Obstacle(
+                'load_on = "others" leaves the load no core', "give the stack cpus = 2 or more"
+            )
+        return None
+
+    def payload(self) -> "Payload":
+        """Return the kernel, a small system, and what to do on the kernel's command line."""
+        from latenz.boards import images
+        from latenz.boards.payload import Payload
+        from latenz.stacks import guest_linux
+
+        job, settings = self.job, self.settings
+        command = guest_linux.measuring_command(job, self._measured())
+        load = guest_linux.load_command(job.condition.load, self._load_cpus(), beside_probe=True)
+        kernel = images.linux(self.flavour)
+        initrd = guest_linux.initrd("linux", self.flavour, "latenz-wakeup")
+        self._images = {"kernel": kernel, "initrd": initrd}
+        zynqmp = job.bench != "virt"
+        self._command_line = " ".join(
+            [
+                f"console={'ttyPS0' if zynqmp else 'ttyAMA0'} quiet panic=-1",
+                guest_linux.kernel_options(
+                    measure=" ".join(command),
+                    output=guest_linux.output_file(job),
+                    load=" ".join(load),
+                    settle_us=guest_linux.settle_us(job.condition.load) if load else "",
+                ),
+            ]
+        )
+        return Payload(
+            kernel=kernel.path,
+            cpus=settings.cpus,
+            memory_mib=2048 if zynqmp else 1024,
+            device_tree=self._device_tree(job.folder) if zynqmp else None,
+            initrd=initrd.path,
+            command_line=self._command_line,
+            tick_us=_TICK_US if settings.cpus > 1 else None,
+            boot_limit_s=self._limit_s(),
+            limit_s=self._limit_s(),
+        )
+
+    def collect(self, received: "Received") -> list[SampleSet]:
+        """Return the latencies of each measured core."""
+        from latenz.stacks.guest_linux import linux_sets
+
+        settings = self.settings
+        sets = linux_sets(
+            self.job,
+            received,
+            self._measured(),
+            machine=f"Cortex-A53, {settings.cpus} core{'s' if settings.cpus > 1 else ''}",
+            kernel=self._kernel(),
+        )
+        return [_with_notes(each, self._artefacts(each.metadata.cpu)) for each in sets]
+
+    def provenance(self) -> dict[str, Any]:
+        """Return packages, hashes and the kernel's command line."""
+        made = {name: image.provenance() for name, image in self._images.items()}
+        return {**made, "command_line": self._command_line}
+
+    def _measured(self) -> tuple[int, ...]:
+        """Return the cores to measure on."""
+        engine = self.job.condition.engine
+        assert isinstance(engine, EngineSettings)  # noqa: S101 - simulations run on no board
+        available = tuple(range(self.settings.cpus))
+        others = self.settings.load_on == "others"
+        chosen = engine.cpus or (available[:1] if others else available)
+        wrong = [cpu for cpu in chosen if cpu not in available]
+        if wrong or (others and chosen == available):
+            raise BadInput(
+                f"cannot measure on CPU {format_cpu_list(chosen)} of {self.settings.cpus}",
+                self.job.condition.name,
+                f"choose among {format_cpu_list(available)}"
+                + (", and leave one for the load" if others else ""),
+            )
+        return chosen
+
+    def _load_cpus(self) -> tuple[int, ...] | None:
+        if self.settings.load_on == "all":
+            return None
+        measured = self._measured()
+        return tuple(cpu for cpu in range(self.settings.cpus) if cpu not in measured)
+
+    def _device_tree(self, folder: Path) -> Path:
+        from latenz.stacks.zynqmp import device_tree
+
+        return device_tree(folder, self.settings.cpus)
+
+    def _kernel(self) -> str:
+        from latenz.boards.images import kernel_release
+
+        suffix = " PREEMPT_RT" if self.flavour == "rt" else ""
+        return kernel_release(self.flavour) + suffix
+
+    def _artefacts(self, cpu: int | None) -> tuple[str, ...]:
+        """Return what of the figures the emulator makes itself."""
+        if self.job.bench == "zcu102-board" or self.settings.cpus == 1:
+            return ()
+        where = "this core" if cpu is None else f"CPU {cpu}"
+        return (
+            f"{self.settings.cpus} emulated cores take turns of up to {_TICK_US} us: whatever runs"
+            f" on the others delays {where}, also where it would not on silicon; compare with the"
+            " load spin, or give the stack one core",
+        )
+
+    def _limit_s(self) -> int:
+        from latenz.stacks.guest_linux import virtual_seconds
+
+        return 60 + 20 * self.settings.cpus * virtual_seconds(self.job)
+
+
+_TICK_US = 10
+
+
+class Linux(_AnyLinux[LinuxSettings]):
+    """Debian's stock kernel, which preempts only where it chooses to."""
+
+    name = "linux"
+    settings_type = LinuxSettings
+    flavour = "stock"
+
+
+class LinuxRt(_AnyLinux[LinuxRtSettings]):
+    """Debian's kernel with PREEMPT_RT."""
+
+    name = "linux-rt"
+    settings_type = LinuxRtSettings
+    flavour = "rt"
+
+
+def _with_notes(sample_set: SampleSet, notes: tuple[str, ...]) -> SampleSet:
+    return sample_set.with_metadata(notes=(*sample_set.metadata.notes, *notes))
