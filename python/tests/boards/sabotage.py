@@ -1,0 +1,97 @@
+"""Stands in for QEMU in tests: starts the real one, but spoils what it is given or what it says.
+
+Usage as an environment's tool: a script that calls `main(how)`. Everything but the sabotage is the
+real thing: real emulator, real firmware, real frames.
+"""
+
+import os
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+QEMU = "qemu-system-aarch64"
+
+
+def value_of(option: str) -> str:
+    return sys.argv[sys.argv.index(option) + 1]
+
+
+def serial_path() -> str:
+    word = next(each for each in sys.argv if each.startswith("socket,id=serial0,"))
+    return word.split("path=")[1].split(",")[0]
+
+
+def start(arguments: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([QEMU, *arguments])
+
+
+def spoiled_copy(option: str, spoil) -> list[str]:
+    """Give QEMU a spoiled copy of one of its files."""
+    path = Path(value_of(option))
+    copy = path.parent / f"spoiled-{path.name}"
+    copy.write_bytes(spoil(path.read_bytes()))
+    return [str(copy) if each == str(path) else each for each in sys.argv[1:]]
+
+
+def through(spoil) -> int:
+    """Run QEMU with its serial line led through a function on bytes."""
+    real = serial_path()
+    false = real + "-spoiled"
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(false)
+    listening.listen(1)
+    program = start([each.replace(f"path={real}", f"path={false}") for each in sys.argv[1:]])
+    emulator, _ = listening.accept()
+    latenz = socket.socket(socket.AF_UNIX)
+    latenz.connect(real)
+    while True:
+        ready, _, _ = select.select([emulator], [], [], 0.2)
+        if ready:
+            data = emulator.recv(4096)
+            if not data:
+                break
+            latenz.sendall(spoil(data))
+        elif program.poll() is not None:
+            break
+    return program.wait()
+
+
+def dropping(data: bytes, source=random.Random(3)) -> bytes:  # noqa: B008
+    return bytes(each for each in data if source.random() > 0.0005)
+
+
+def noisy(data: bytes, source=random.Random(4)) -> bytes:  # noqa: B008
+    noise = bytes(source.randrange(256) for _ in range(20))
+    return data.replace(b"\n", b"\n" + noise + b"\n")
+
+
+def killed_after(seconds: float) -> int:
+    program = start(sys.argv[1:])
+    time.sleep(seconds)
+    program.send_signal(signal.SIGKILL)
+    program.wait()
+    os.kill(os.getpid(), signal.SIGKILL)
+    return 1
+
+
+def main(how: str) -> int:
+    if "--version" in sys.argv:
+        return subprocess.call([QEMU, "--version"])
+    if how == "truncated kernel":
+        return start(spoiled_copy("-kernel", lambda data: data[:100])).wait()
+    if how == "damaged parameters":
+        return start(spoiled_copy("-kernel", lambda d: d.replace(b"LATENZPB", b"LATENZXX"))).wait()
+    if how == "dropping":
+        return through(dropping)
+    if how == "noisy":
+        return through(noisy)
+    if how == "silent":
+        return through(lambda _data: b"")
+    if how == "killed":
+        return killed_after(1.0)
+    raise SystemExit(f"no such sabotage: {how}")
