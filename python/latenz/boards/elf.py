@@ -79,7 +79,7 @@ def module_dependencies(content: bytes, name: str) -> tuple[str, ...]:
         for line in _section(content, b".modinfo").split(b"\0"):
             if line.startswith(b"depends="):
                 return tuple(line[8:].decode().split(",")) if line[8:] else ()
-    except (struct.error, ValueError) as error:
+    except (struct.error, IndexError, OverflowError, ValueError) as error:
         raise BadInput(f"is no kernel module ({error})", name) from None
     return ()
 

@@ -124,7 +124,8 @@ def initrd(
     programs = sorted(set(programs))
     modules = sorted({module.replace("-", "_") for module in modules})
     given = {path: _given(path, source) for path, source in sorted((files or {}).items())}
-    fetched = tuple(fetch(packages, dependencies=True)) if programs else ()
+    packages = list(packages)
+    fetched = tuple(fetch(packages, dependencies=True)) if packages else ()
     if modules:
         fetched += (_kernel(kernel),)
     inputs = {
@@ -237,19 +238,16 @@ def _libraries(
     """Yield where a program finds what it needs to start, and the content of each."""
     needs = elf.needs(content, path)
     if needs.interpreter is not None:
-        yield needs.interpreter, _found(needs.interpreter, [needs.interpreter], path, available)
+        yield needs.interpreter, _found(needs.interpreter, needs.interpreter, path, available)
     for library in needs.libraries:
         candidates = [f"{folder}/{library}" for folder in (*needs.folders, *_LIBRARY_FOLDERS)]
         place = next((c for c in candidates if archive.find(available, c)), candidates[0])
-        yield place, _found(library, [place], path, available)
+        yield place, _found(library, place, path, available)
 
 
-def _found(
-    library: str, candidates: Iterable[str], path: str, available: Mapping[str, Member]
-) -> bytes:
-    for candidate in candidates:
-        if found := archive.find(available, candidate):
-            return found[1]
+def _found(library: str, place: str, path: str, available: Mapping[str, Member]) -> bytes:
+    if found := archive.find(available, place):
+        return found[1]
     raise BadInput(f"needs {library}, which none of its packages has", path)
 
 
