@@ -19,6 +19,7 @@ from latenz.stress import STRESSORS
 
 State = Literal["ok", "limited", "missing"]
 _CAP_IPC_LOCK = 14
+_QEMU = 10  # the first version that models all boards of Latenz
 _CPU = Path("/sys/devices/system/cpu")
 
 
@@ -299,6 +300,23 @@ def _kvm() -> Check:
     )
 
 
+def _boards() -> Check:
+    from latenz.boards import cache
+
+    found = program_version("qemu-system-aarch64", "--version")
+    if found and int(found.partition(".")[0]) >= _QEMU:
+        size = sum(path.stat().st_size for path in cache.location().rglob("*") if path.is_file())
+        kept = f"{size >> 20} MiB of packages and images in {cache.location()}"
+        return Check("emulated-boards", "ok", f"QEMU {found}; {kept}")
+    return Check(
+        "emulated-boards",
+        "missing",
+        f"QEMU {found}, older than {_QEMU}" if found else "QEMU is not installed",
+        "no experiment can run on emulated boards",
+        "setup/ensure boards (started by the first experiment that needs it)",
+    )
+
+
 def _load() -> Check:
     one_minute = os.getloadavg()[0]
     cpus = len(os.sched_getaffinity(0))
@@ -339,6 +357,7 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     _tracing,
     _virtual_machine,
     _kvm,
+    _boards,
     _load,
     _tool("cyclictest", "rt-tests", "--help"),
     _tool("oslat", "rt-tests", "--help"),

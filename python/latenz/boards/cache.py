@@ -1,7 +1,8 @@
 """Latenz's cache: what was fetched or made once, kept whole and checked when it is used.
 
 It lies in `$XDG_CACHE_HOME/latenz` (`~/.cache/latenz` otherwise) and can be deleted at any time.
-Files appear by renaming, under a lock for each, so that processes side by side share it.
+Files appear by renaming, under a lock for each, so that processes side by side share it. What
+nobody has used for a month is deleted.
 """
 
 import errno
@@ -11,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -20,6 +22,14 @@ from latenz.errors import BadInput
 
 Make = Callable[[Path], None]
 """Writes the content of a file to the path it is given."""
+_UNUSED_AFTER_S = 30 * 86_400
+
+
+def location() -> Path:
+    """Return where the cache lies or would lie."""
+    home = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    base = home if home.is_absolute() else Path.home() / ".cache"  # relative ones do not count
+    return base / "latenz"
 
 
 def folder(*parts: str) -> Path:
@@ -28,9 +38,7 @@ def folder(*parts: str) -> Path:
     Raises:
         BadInput: It cannot be made.
     """
-    home = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    base = home if home.is_absolute() else Path.home() / ".cache"  # relative ones do not count
-    path = base.joinpath("latenz", *parts)
+    path = location().joinpath(*parts)
     with explaining(path):
         path.mkdir(parents=True, exist_ok=True)
     return path
@@ -110,6 +118,21 @@ def appearing(path: Path) -> Iterator[Path]:
                 partial.unlink()
 
 
+def used(*paths: Path) -> None:
+    """Note that files of the cache are in use; a cache that may only be read stays as it is."""
+    for path in paths:
+        with suppress(OSError):
+            os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
+
+
+def forget_unused(folder: Path) -> None:
+    """Delete what nobody has used for a month: images and packages of versions gone by."""
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):
+            if path.is_file() and time.time() - path.stat().st_atime > _UNUSED_AFTER_S:
+                path.unlink()
+
+
 def digest(content: bytes) -> str:
     """Return the SHA-256 of bytes."""
     return hashlib.sha256(content).hexdigest()
@@ -133,6 +156,7 @@ def made(name: str, inputs: object, make: Make) -> tuple[Path, str]:
         if path.exists() and record.exists():
             wanted = record.read_text().strip()
             if sha256(path) == wanted:
+                used(path, record)
                 return path, wanted
             say(f"{path}: is damaged (not the content that was written); made again")
         with explaining(record):
@@ -141,4 +165,5 @@ def made(name: str, inputs: object, make: Make) -> tuple[Path, str]:
             make(partial)
         with appearing(record) as partial:
             partial.write_text(sha256(path) + "\n")
+        forget_unused(path.parent)
         return path, sha256(path)

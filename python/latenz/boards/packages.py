@@ -187,6 +187,7 @@ def _downloaded(entries: list[_Entry]) -> list[Package]:
     missing = [entry for entry in entries if not _intact(entry.package())]
     if missing:
         _Apt().download(missing)
+        cache.forget_unused(cache.folder("packages"))
     return [entry.package() for entry in entries]
 
 
@@ -195,6 +196,7 @@ def _intact(package: Package) -> bool:
         return False
     with cache.explaining(package.path):
         if cache.sha256(package.path) == package.sha256:
+            cache.used(package.path)
             return True
     cache.say(f"{package.path}: is damaged (its hash is not the signed one); fetched again")
     return False

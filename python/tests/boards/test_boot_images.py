@@ -1,10 +1,12 @@
 """Images against readelf, cpio, depmod and the emulator; real packages from the cache."""
 
+import os
 import re
 import shutil
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -195,6 +197,18 @@ def test_a_damaged_image_is_named_and_made_again(own_cache, capsys):
     assert str(image.path) in line
     assert "is damaged" in line
     assert output("sha256sum", image.path).split()[0] == image.sha256
+
+
+def test_what_nobody_used_for_a_month_is_deleted(own_cache):
+    old, recent = small(), small(modules=["xen-privcmd"])
+    record = old.path.with_name(f"{old.path.name}.sha256")
+    for path in (old.path, record):
+        os.utime(path, (time.time() - 40 * 86_400, path.stat().st_mtime))
+    small(files={"/another": b""})
+    assert recent.path.exists()
+    assert not old.path.exists()
+    assert not record.exists()
+    assert small() == old
 
 
 def test_given_files_are_there_as_they_are(tmp_path):
