@@ -16,7 +16,7 @@ struct Board {
   static constexpr const char* name = "xen-zcu102";
   static constexpr const char* core = "cortex-a53";
   static constexpr bool delivers_interrupts = true;
-  using Console = Pl011<0x2200'0000>;
+  using Console = SbsaUart<0x2200'0000>;
   using Interrupts = GicV2<0x0300'1000, 0x0300'2000>;
   using Timers = TimerList<CadenceTtc<0xFF11'0000, 133'000'000, 68>, GenericTimer<>>;
   static void power_off() { Psci::off_by_hypervisor(); }

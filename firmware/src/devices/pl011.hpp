@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arm PL011 UART, transmitting. Speed and format stay as whoever started us set them.
+// Arm PL011 UART, transmitting, and the generic UART of SBSA, which has only its first registers.
+// Speed and format stay as whoever started us set them.
 #pragma once
 
 #include "register.hpp"
 
 namespace latenz::firmware {
 
+/// What Xen emulates for its guests: always on.
 template <std::uintptr_t base>
-class Pl011 {
+class SbsaUart {
  public:
-  static void start() { Control::set(uart_enable | transmit_enable); }
+  static void start() {}
 
   static void put(char character) {
     while ((Flags::read() & transmit_full) != 0) {
@@ -20,8 +22,16 @@ class Pl011 {
  private:
   using Data = Register<base + 0x00>;
   using Flags = Register<base + 0x18>;
-  using Control = Register<base + 0x30>;
   static constexpr std::uint32_t transmit_full = 1U << 5U;
+};
+
+template <std::uintptr_t base>
+class Pl011 : public SbsaUart<base> {
+ public:
+  static void start() { Control::set(uart_enable | transmit_enable); }
+
+ private:
+  using Control = Register<base + 0x30>;
   static constexpr std::uint32_t uart_enable = 1U << 0U;
   static constexpr std::uint32_t transmit_enable = 1U << 8U;
 };
