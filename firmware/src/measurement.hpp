@@ -44,7 +44,7 @@ class Measurement {
   /// Takes all samples; returns those to be reported.
   static std::span<const Sample> take(const Parameters& wanted, const Plan& plan, bool polled) {
     count_ = wanted.warm_up + wanted.samples;
-    prepare_gaps(wanted, plan);
+    prepare_gaps(wanted, sleep_before_start<Board>(wanted, plan));
     if (polled) {
       Timer::start(sample_store[0].interarrival);
       poll();
@@ -61,6 +61,27 @@ class Measurement {
   }
 
  private:
+  /// Sleeps until the start where the board has a timer for that; returns what is left to be done.
+  /// A guest that is held meanwhile misses no event of the measured timer, which is not yet on.
+  template <typename AnyBoard>
+  static Plan sleep_before_start(const Parameters& wanted, Plan plan) {
+    if constexpr (requires { typename AnyBoard::Sleep; }) {
+      if (wanted.start_after_ns == 0) return plan;
+      using Sleep = typename AnyBoard::Sleep;
+      Interrupts::start(Sleep::interrupt);
+      Sleep::start(wanted.start_after_ns / 1000 * Sleep::hz() / 1'000'000);
+      auto acknowledged = Interrupts::acknowledge();
+      while (Interrupts::spurious(acknowledged)) {
+        Cpu::wait_for_interrupt();  // wakes up although interrupts are masked
+        acknowledged = Interrupts::acknowledge();
+      }
+      Sleep::stop();
+      Interrupts::end(acknowledged);
+      plan.start_after = 0;
+    }
+    return plan;
+  }
+
   /// Before measuring, so that the handler need not compute.
   static void prepare_gaps(const Parameters& wanted, const Plan& plan) {
     ExponentialGaps random(plan.period, plan.min_distance, wanted.seed);

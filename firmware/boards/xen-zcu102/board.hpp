@@ -19,6 +19,7 @@ struct Board {
   using Console = SbsaUart<0x2200'0000>;
   using Interrupts = GicV2<0x0300'1000, 0x0300'2000>;
   using Timers = TimerList<CadenceTtc<0xFF11'0000, 133'000'000, 68>, GenericTimer<>>;
+  using Sleep = GenericTimer<>;  // until measuring starts
   static void power_off() { Psci::off_by_hypervisor(); }
 };
 
