@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from latenz.benches.base import Assignment, Bench, Watch
 from latenz.boards.setup import ensure_boards
-from latenz.engines import Obstacle
+from latenz.engines import InterruptSettings, Obstacle
 from latenz.errors import BadInput
 from latenz.model import Metadata, SampleSet, TimeBase
 from latenz.stacks import STACKS, Job, Stack
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ENVIRONMENTS = Path(__file__).parents[1] / "boards" / "environments"
 _POLL_S = 0.2
 _NS = 1_000_000_000
+_CAPTURES = 32
+"""Interrupts whose paths are recorded: enough to see each kind of path a few times."""
 
 
 class Board(Bench):
@@ -178,23 +180,60 @@ class _Measurement:
         payload = self.stack.payload()
         known["software"] = self.stack.provenance()
         began = time.monotonic()
-        received, trouble = self._boot(payload, known)
+        received, trouble = self._boot(payload, known, self.folder)
         known["wall_ns"] = int((time.monotonic() - began) * _NS)
         known["frames"] = {
             "received": received.frames,
             "damaged": received.damaged,
             "missing": received.missing,
         }
-        return self._outcome(received, trouble)
+        outcome = self._outcome(received, trouble)
+        settings = self.assignment.condition.engine
+        if isinstance(settings, InterruptSettings) and settings.path and not trouble:
+            outcome["path"] = self._path(payload, received)
+        return outcome
 
-    def _boot(self, payload: "Payload", known: dict[str, Any]) -> "tuple[Received, str | None]":
+    def _path(self, payload: "Payload", measured: "Received") -> dict[str, Any]:
+        """Run the payload once more, recording the paths of some interrupts; tell what came of it.
+
+        Recording costs no virtual time: the samples must be the same.
+        """
+        from latenz.explain.path import Recorder, handlers
+        from latenz.explain.software import Software
+        from latenz.stacks.measured import WARM_UP, ticks_ns
+
+        folder = self.folder / "path"
+        folder.mkdir(exist_ok=True)
+        try:
+            programs = self.stack.programs()
+            if not programs or self.watch.stopped:
+                return {"state": "not recorded"}
+            self._tell("recording paths")
+            recorder = Recorder(folder, handlers(programs[0].symbols), _CAPTURES, WARM_UP)
+            received, trouble = self._boot(payload, {}, folder, recorder.arguments())
+            if trouble is not None or self.watch.stopped:
+                return {"state": "failed", "reason": trouble or "stopped"}
+            latencies_ns, tick_ns = ticks_ns(received)
+            same = received.streams == measured.streams
+            recorder.read(Software(*programs), latencies_ns[:_CAPTURES], tick_ns).save(self.folder)
+        except BadInput as mistake:
+            return {"state": "failed", "reason": str(mistake)}
+        return {"state": "recorded", "samples_unchanged": same, "file": "path.json"}
+
+    def _boot(
+        self,
+        payload: "Payload",
+        known: dict[str, Any],
+        folder: Path,
+        extra: tuple[str, ...] = (),
+    ) -> "tuple[Received, str | None]":
         """Run the payload; return what it sent, and why it was ended early if it was."""
         from latenz.boards.console import Collector
         from latenz.boards.environment import board_in
 
         collector = Collector(payload.uarts)
         with board_in(self.board.environment()) as (target, driver):
-            driver.prepare(payload, self.folder, ())
+            driver.prepare(payload, folder, extra)
             target.activate(driver)
             self._tell("booting")
             driver.on()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from latenz.boards.console import Received
     from latenz.boards.payload import Payload
     from latenz.experiment.condition import Condition
+    from latenz.explain.software import Program
 
 
 class StackSettings(Settings):
@@ -91,6 +92,14 @@ class Stack(ABC, Generic[SettingsT]):
         Raises:
             BadInput: Nothing that can be read was received.
         """
+
+    def programs(self) -> "list[Program]":
+        """Return what an interrupt's path leads through, our firmware first; empty: not known.
+
+        Raises:
+            BadInput: A program's symbols cannot be read.
+        """
+        return []
 
     def provenance(self) -> dict[str, Any]:
         """Return where the software came from: packages with versions and hashes."""

@@ -5,13 +5,17 @@ from itertools import accumulate
 from pathlib import Path
 
 from latenz.boards.console import Received, Stream
-from latenz.boards.firmware import Parameters, image
+from latenz.boards.firmware import Parameters, image, installed
 from latenz.engines import InterruptSettings
 from latenz.errors import BadInput
+from latenz.explain.software import Program
+from latenz.explain.symbols import elf_symbols
 from latenz.model import SampleSet
 from latenz.stacks.base import Job
 
 _SECOND_NS = 1_000_000_000
+WARM_UP = 10
+"""Interrupts that come before the first measured one."""
 
 
 def firmware_settings(job: Job) -> InterruptSettings:
@@ -45,8 +49,22 @@ def measuring_firmware(job: Job, board: str, start_after_ns: int = 0) -> Path:
         seed=settings.seed,
         wait_for_interrupt=settings.wait == "wfi",
         start_after_ns=start_after_ns,
+        warm_up=WARM_UP,
     )
     return image(board, settings.optimization, parameters, job.folder)
+
+
+def firmware_program(job: Job, board: str, load_address: int = 0) -> Program:
+    """Return the firmware's symbols.
+
+    Args:
+        job: What is measured.
+        board: The firmware's board.
+        load_address: Where a guest's image is loaded.
+    """
+    settings = firmware_settings(job)
+    elf = installed(board, settings.optimization).with_suffix(".elf")
+    return Program("firmware", "firmware", elf_symbols(elf, load_address))
 
 
 def firmware_sets(job: Job, received: Received, *notes: str) -> list[SampleSet]:
@@ -60,6 +78,19 @@ def firmware_sets(job: Job, received: Received, *notes: str) -> list[SampleSet]:
     if hello is None or not streams:
         raise BadInput("the firmware sent no samples", str(job.folder / "console.log"))
     return [_sample_set(job, received, stream, notes) for stream in streams]
+
+
+def ticks_ns(received: Received) -> tuple[list[int], float]:
+    """Return the latencies of the first stream in nanoseconds, and the timer's tick.
+
+    Raises:
+        BadInput: The firmware sent no samples.
+    """
+    streams = [stream for stream in received.streams.values() if stream.latency_ticks]
+    if received.hello is None or not streams:
+        raise BadInput("sent no samples", "the firmware")
+    hz = int(received.hello["timer_hz"])
+    return _nanoseconds(streams[0].latency_ticks, hz), _SECOND_NS / hz
 
 
 def _sample_set(job: Job, received: Received, stream: Stream, notes: tuple[str, ...]) -> SampleSet:

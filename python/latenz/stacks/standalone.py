@@ -8,6 +8,7 @@ from latenz.stacks.base import Stack, StackSettings
 if TYPE_CHECKING:
     from latenz.boards.console import Received
     from latenz.boards.payload import Payload
+    from latenz.explain.software import Program
 
 
 class StandaloneSettings(StackSettings):
@@ -31,16 +32,24 @@ class Standalone(Stack[StandaloneSettings]):
         from latenz.boards.payload import Payload
         from latenz.stacks.measured import measuring_firmware
 
-        bench = self.job.bench
-        board = "zcu102" if bench == "zcu102-board" else bench
-        image = measuring_firmware(self.job, board)
-        return Payload(kernel=image, cpus=1, memory_mib=_MEMORY_MIB.get(bench, 128))
+        image = measuring_firmware(self.job, self._board)
+        return Payload(kernel=image, cpus=1, memory_mib=_MEMORY_MIB.get(self.job.bench, 128))
 
     def collect(self, received: "Received") -> list[SampleSet]:
         """Return the latencies of the firmware's interrupts."""
         from latenz.stacks.measured import firmware_sets
 
         return firmware_sets(self.job, received)
+
+    def programs(self) -> "list[Program]":
+        """Return the firmware."""
+        from latenz.stacks.measured import firmware_program
+
+        return [firmware_program(self.job, self._board)]
+
+    @property
+    def _board(self) -> str:
+        return "zcu102" if self.job.bench == "zcu102-board" else self.job.bench
 
 
 _MEMORY_MIB = {"zcu102": 2048}
