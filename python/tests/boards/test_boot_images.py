@@ -339,3 +339,11 @@ def test_cpio_gives_back_what_was_written(tmp_path):
     assert (out / "link").readlink() == Path("z/y")
     assert stat.S_ISCHR((out / "q").stat().st_mode)
     assert (out / "q").stat().st_rdev == 0x501
+
+
+def test_the_examples_of_the_documentation_run():
+    page = (Path(__file__).parents[3] / "docs/images.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", page, re.S)
+    assert len(examples) == 2
+    for example in examples:
+        exec(example, {})
