@@ -12,6 +12,7 @@
 #include "gaps.hpp"
 #include "output.hpp"
 #include "parameters.hpp"
+#include "text.hpp"
 
 namespace latenz::firmware {
 
@@ -51,7 +52,7 @@ class Measurement {
     } else {
       interrupt_handler = on_interrupt;
       Interrupts::start(Timer::interrupt);
-      Timer::start(sample_store[0].interarrival);
+      start_timer();
       Cpu::enable_interrupts();
       wait(wanted.wait);
       Cpu::disable_interrupts();
@@ -61,15 +62,18 @@ class Measurement {
   }
 
  private:
-  /// Sleeps until the start where the board has a timer for that; returns what is left to be done.
+  /// Sleeps until the start, where the board has a timer for that; returns what is left to be done.
   /// A guest that is held meanwhile misses no event of the measured timer, which is not yet on.
   template <typename AnyBoard>
   static Plan sleep_before_start(const Parameters& wanted, Plan plan) {
     if constexpr (requires { typename AnyBoard::Sleep; }) {
       if (wanted.start_after_ns == 0) return plan;
       using Sleep = typename AnyBoard::Sleep;
+      Text<64> told;  // lets others tell what was before the start by their own counter
+      told.add("counter_behind_ns=").add(Sleep::behind_ns());
+      output().text(FrameKind::note, told.view());
       Interrupts::start(Sleep::interrupt);
-      Sleep::start(wanted.start_after_ns / 1000 * Sleep::hz() / 1'000'000);
+      Sleep::until(wanted.start_after_ns);
       auto acknowledged = Interrupts::acknowledge();
       while (Interrupts::spurious(acknowledged)) {
         Cpu::wait_for_interrupt();  // wakes up although interrupts are masked
@@ -78,8 +82,21 @@ class Measurement {
       Sleep::stop();
       Interrupts::end(acknowledged);
       plan.start_after = 0;
+      slept_ = true;
     }
     return plan;
+  }
+
+  /// The first event comes a gap after now, or after the time it slept until.
+  static void start_timer() {
+    const std::uint64_t gap = sample_store[0].interarrival;
+    if constexpr (Timer::any_gap) {
+      if (slept_) {
+        static_cast<void>(Timer::schedule(gap));
+        return;
+      }
+    }
+    Timer::start(gap);
   }
 
   /// Before measuring, so that the handler need not compute.
@@ -140,6 +157,7 @@ class Measurement {
   }
 
   static inline std::size_t count_ = 0;
+  static inline bool slept_ = false;
   static inline std::uint64_t skip_ = 0;
   static inline volatile std::size_t taken_ = 0;
 };

@@ -4,6 +4,7 @@
 
 #include "devices/generic_timer.hpp"
 #include "devices/gic_v2.hpp"
+#include "devices/physical_start.hpp"
 #include "devices/pl011.hpp"
 #include "psci.hpp"
 #include "timer_list.hpp"
@@ -17,7 +18,7 @@ struct Board {
   using Console = SbsaUart<0x2200'0000>;
   using Interrupts = GicV2<0x0300'1000, 0x0300'2000>;
   using Timers = TimerList<GenericTimer<>>;
-  using Sleep = GenericTimer<>;  // until measuring starts
+  using Sleep = PhysicalStart;
   static void power_off() { Psci::off_by_hypervisor(); }
 };
 

@@ -6,6 +6,7 @@
 #include "devices/cadence_ttc.hpp"
 #include "devices/generic_timer.hpp"
 #include "devices/gic_v2.hpp"
+#include "devices/physical_start.hpp"
 #include "devices/pl011.hpp"
 #include "psci.hpp"
 #include "timer_list.hpp"
@@ -19,7 +20,7 @@ struct Board {
   using Console = SbsaUart<0x2200'0000>;
   using Interrupts = GicV2<0x0300'1000, 0x0300'2000>;
   using Timers = TimerList<CadenceTtc<0xFF11'0000, 133'000'000, 68>, GenericTimer<>>;
-  using Sleep = GenericTimer<>;  // until measuring starts
+  using Sleep = PhysicalStart;
   static void power_off() { Psci::off_by_hypervisor(); }
 };
 

@@ -21,7 +21,10 @@ class GenericTimer {
   static std::uint64_t latency(std::uint64_t seen) { return seen - event_; }
 
   /// The first event comes after a gap.
-  static void start(std::uint64_t gap) { arm(VirtualTimer::count() + gap); }
+  static void start(std::uint64_t gap) { start_at(VirtualTimer::count() + gap); }
+
+  /// The first event comes at a time of the virtual counter.
+  static void start_at(std::uint64_t event) { arm(event); }
 
   /// The next event comes a gap after this one, however late this one was seen.
   static std::uint64_t schedule(std::uint64_t gap) {
