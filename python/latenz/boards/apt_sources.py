@@ -38,6 +38,21 @@ class Repository:
         return "\n".join(lines) + "\n"
 
 
+def output(*command: str) -> str:
+    """Return what a program of apt prints.
+
+    Raises:
+        BadInput: apt is not there, or refuses.
+    """
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    except FileNotFoundError:
+        raise BadInput("is not installed", command[0], "boards need a Debian system") from None
+    except subprocess.CalledProcessError as error:
+        raise BadInput(error.stderr.strip(), " ".join(command[:2])) from None
+    return answer.stdout
+
+
 def release() -> str:
     """Return the codename of the release that this machine runs, such as "bookworm"."""
     return platform.freedesktop_os_release().get("VERSION_CODENAME", "")
@@ -63,16 +78,10 @@ def repositories() -> list[Repository]:
 
 def _repositories(codename: str, option: list[str]) -> list[Repository]:
     fields = "\t".join(f"$({name})" for name in _FIELDS)
-    command = ["apt-get", "indextargets", *option, "--format", fields, "Created-By: Packages"]
-    try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=True)
-    except FileNotFoundError:
-        raise BadInput("is not installed", "apt-get", "boards need a Debian system") from None
-    except subprocess.CalledProcessError as error:
-        raise BadInput(error.stderr.strip(), "apt-get indextargets") from None
+    answer = output("apt-get", "indextargets", *option, "--format", fields, "Created-By: Packages")
     suites = (codename, f"{codename}-updates", f"{codename}-security")
     found: dict[Repository, None] = {}
-    for line in answer.stdout.splitlines():
+    for line in answer.splitlines():
         uri, suite, own_name, component, origin = line.split("\t")
         unknown = own_name.startswith("$(")  # before the first `apt-get update`
         repository = Repository(uri, suite, suite if unknown else own_name)

@@ -6,6 +6,7 @@ memory and stored under names of ours.
 
 import io
 import posixpath
+import shutil
 import stat
 import subprocess
 import tarfile
@@ -45,6 +46,8 @@ def members(package: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str,
     Raises:
         BadInput: The package is damaged, or a path in it leaves it.
     """
+    if shutil.which("dpkg-deb") is None:
+        raise BadInput("is not installed", "dpkg-deb", "boards need a Debian system")
     command = ["dpkg-deb", "--fsys-tarfile", str(package)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reader:
         try:

@@ -75,7 +75,9 @@ def say(text: str) -> None:
 def locked(name: str) -> Iterator[None]:
     """Hold the lock of that name; other processes that want it wait."""
     path = folder("locks") / name
-    with explaining(path), path.open("w") as file:
+    with explaining(path):
+        file = path.open("w")
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

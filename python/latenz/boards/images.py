@@ -203,7 +203,7 @@ def _programs(
             raise BadInput("is in none of the packages", path, f"the packages are: {names}")
         nodes[path] = Node.file(found[1], executable=True)
         waiting.append((path, found[1]))
-    waiting += [(path, node.content) for path, node in given.items()]
+    waiting += [(path, node.content) for path, node in given.items() if node.mode & 0o111]
     while waiting:
         path, content = waiting.pop()
         if not elf.is_elf(content):

@@ -12,19 +12,17 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from latenz.boards import apt_sources, cache
 from latenz.errors import BadInput, shown
-from latenz.progress import counting
 
 ARCHITECTURE = "arm64"
 _NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _OLD_AFTER_S = 7 * 86_400
-_MIB = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -122,31 +120,44 @@ def _fetch(wanted: _Wanted, refresh: bool) -> list[Package]:
         if not _NAME.fullmatch(name):
             raise BadInput("is no name of a package", shown(name))
     with cache.locked("packages"):
-        entries = _read_record(wanted)
-        fresh = entries is not None and time.time() - _record(wanted).stat().st_mtime < _OLD_AFTER_S
-        if entries is None or refresh or not fresh:
-            entries = _renewed(wanted, entries, refresh)
+        cached = _read_record(wanted)
+        if cached is not None and not refresh and not _is_old(_record(wanted)):
+            with suppress(_Vanished):
+                return _downloaded(cached)
+            refresh = True
         try:
-            return _downloaded(entries)
-        except _Vanished:
-            _Apt().update()
-            entries = _resolve(wanted)
-            return _downloaded(entries)
+            return _renewed(wanted, refresh)
+        except _Unreachable as error:
+            if cached is None:
+                raise
+            cache.say(f"{error.where} {error.what}; going on with cached {', '.join(wanted.names)}")
+            os.utime(_record(wanted))  # ask again in a week, not in every condition
+            return _downloaded(cached)
 
 
-def _renewed(wanted: _Wanted, cached: list[_Entry] | None, refresh: bool) -> list[_Entry]:
-    """Resolve anew; keep what is cached, and say so, if the network does not answer."""
+def _renewed(wanted: _Wanted, refresh: bool) -> list[Package]:
+    """Resolve anew, download, and keep the record."""
+    apt = _Apt()
+    if refresh or apt.lists_are_old():
+        apt.update()
     try:
-        apt = _Apt()
-        if refresh or apt.lists_are_old():
-            apt.update()
-        return _resolve(wanted)
-    except _Unreachable as error:
-        if cached is None:
-            raise
-        cache.say(f"{error.where} {error.what}; going on with cached {', '.join(wanted.names)}")
-        os.utime(_record(wanted))  # ask again in a week, not in every condition
-        return cached
+        entries = _resolve(wanted, apt)
+        packages = _downloaded(entries)
+    except _Vanished:
+        apt.update()
+        entries = _resolve(wanted, apt)
+        packages = _downloaded(entries)
+    with cache.appearing(_record(wanted)) as partial:
+        record = {"names": wanted.names, "entries": [asdict(entry) for entry in entries]}
+        partial.write_text(json.dumps(record, indent=1))
+    return packages
+
+
+def _is_old(path: Path) -> bool:
+    try:
+        return time.time() - path.stat().st_mtime > _OLD_AFTER_S
+    except FileNotFoundError:
+        return True
 
 
 def _record(wanted: _Wanted) -> Path:
@@ -168,18 +179,12 @@ def _read_record(wanted: _Wanted) -> list[_Entry] | None:
     return None
 
 
-def _resolve(wanted: _Wanted) -> list[_Entry]:
-    apt = _Apt()
+def _resolve(wanted: _Wanted, apt: "_Apt") -> list[_Entry]:
     if wanted.member:
-        entries = apt.entries([apt.member(wanted.names[0], wanted.member)])
-    elif wanted.dependencies:
-        entries = apt.entries(apt.closure(wanted.names))
-    else:
-        entries = apt.entries(wanted.names)
-    with cache.appearing(_record(wanted)) as partial:
-        record = {"names": wanted.names, "entries": [asdict(entry) for entry in entries]}
-        partial.write_text(json.dumps(record, indent=1))
-    return entries
+        return apt.entries([apt.member(wanted.names[0], wanted.member)])
+    if wanted.dependencies:
+        return apt.entries(apt.closure(wanted.names))
+    return apt.entries(wanted.names)
 
 
 def _downloaded(entries: list[_Entry]) -> list[Package]:
@@ -237,10 +242,7 @@ class _Apt:
 
     def lists_are_old(self) -> bool:
         """Tell whether the package lists are absent or a week old."""
-        try:
-            return time.time() - self._updated.stat().st_mtime > _OLD_AFTER_S
-        except FileNotFoundError:
-            return True
+        return _is_old(self._updated)
 
     def update(self) -> None:
         """Fetch the package lists of the mirror that this machine uses."""
@@ -293,16 +295,16 @@ class _Apt:
 
     def download(self, entries: list[_Entry]) -> None:
         """Download packages into the cache; apt verifies each against the signed lists."""
-        total = sum(entry.size for entry in entries) // _MIB
-        label = f"{entries[0].name}{' and others' if entries[1:] else ''}, MiB"
+        if mib := sum(entry.size for entry in entries) >> 20:
+            others = f" and {len(entries) - 1} more" if entries[1:] else ""
+            cache.say(f"fetching {entries[0].name}{others}, {mib} MiB")
         place = cache.folder("packages")
         with (
             cache.explaining(place),
             tempfile.TemporaryDirectory(prefix=".fetching-", dir=place) as folder,
-            counting(label, total, wanted=True) as count,
         ):
             names = [f"{entry.name}={entry.version}" for entry in entries]
-            self._run("apt-get", "-q", "download", *names, folder=Path(folder), count=count)
+            self._run("apt-get", "-q", "download", *names, folder=Path(folder))
             for entry in entries:
                 package = entry.package()
                 fetched = Path(folder, package.path.name)
@@ -310,37 +312,22 @@ class _Apt:
                     raise _Vanished("is not what the package lists say", package.name)
                 fetched.replace(package.path)
 
-    def _run(
-        self,
-        *command: str,
-        folder: Path | None = None,
-        count: Callable[[int], None] | None = None,
-    ) -> str:
-        """Run a program of apt; `count` is told how many MiB of files `folder` has meanwhile."""
+    def _run(self, *command: str, folder: Path | None = None) -> str:
+        """Run a program of apt in a folder."""
+        place = folder or self.folder
         environment = {**os.environ, "APT_CONFIG": str(self._config), "LC_ALL": "C"}
-        with subprocess.Popen(
+        answer = subprocess.run(
             command,
-            cwd=folder or self.folder,
+            cwd=place,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             text=True,
-        ) as process:
-            try:
-                while True:
-                    try:
-                        output, errors = process.communicate(timeout=0.2)
-                        break
-                    except subprocess.TimeoutExpired:
-                        if folder is not None and count is not None:
-                            count(_bytes_in(folder) // _MIB)
-            except BaseException:
-                process.kill()
-                raise
-        if process.returncode != 0:
-            raise _failure(command, errors, folder or self.folder)
-        return output
+            check=False,
+        )
+        if answer.returncode != 0:
+            raise _failure(command, answer.stderr, place)
+        return answer.stdout
 
 
 def _failure(command: tuple[str, ...], errors: str, folder: Path) -> BadInput:
@@ -381,14 +368,6 @@ def _unknown(name: str) -> BadInput:
     return BadInput(what, name, f"apt-cache search {name} may know what it is called now")
 
 
-def _bytes_in(folder: Path) -> int:
-    sizes = 0
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            sizes += path.stat().st_size
-    return sizes
-
-
 def _stanzas(text: str) -> list[dict[str, str]]:
     """Return the fields of each paragraph of a Debian control file; first lines only."""
     return [
@@ -399,9 +378,7 @@ def _stanzas(text: str) -> list[dict[str, str]]:
 
 def _network_settings() -> str:
     """Return how this machine's apt reaches the network: proxies, certificates, credentials."""
-    answer = subprocess.run(
-        ["apt-config", "dump"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    answer = apt_sources.output("apt-config", "dump").splitlines()
     unwanted = ("Acquire::IndexTargets", "Acquire::Languages")
     wanted = [
         line for line in answer if line.startswith("Acquire::") and not line.startswith(unwanted)
