@@ -39,6 +39,10 @@ _FARTHEST_MARKERS = 4 << 20
 _PADDING = 256
 """The parts are aligned to so many bytes."""
 _LARGEST_IMAGE = 256 << 20
+_ALIGNMENTS = (4, 8, 16, 256)
+_RELATIVE = 0x403
+"""R_AARCH64_RELATIVE, between a relocation's place and its value."""
+_LINKED_TO = 2 << 20
 _LOWEST_LINUX = 0xFFFF_0000_0000_0000
 
 
@@ -274,11 +278,15 @@ class _Embedded:
     def _name_tables(self, markers_at: int, markers: list[int]) -> Iterator[tuple[int, int]]:
         """Yield where the names may begin and how many there are: the number is before them."""
         most = len(markers) * _NAMES_A_MARKER
-        nearest = markers_at - markers[-1]
-        for at in range(nearest & ~3, max(8, nearest - _NAMES_A_MARKER * _LONGEST_NAME), -4):
-            count = self._word(self._before(at) - 4)
-            if most - _NAMES_A_MARKER < count <= most:
-                yield at, count
+        latest = markers_at - markers[-1]
+        begin = max(0, latest - _NAMES_A_MARKER * _LONGEST_NAME) & ~3
+        words = np.frombuffer(self._image, "<u4", max(0, latest - begin) // 4, begin)
+        fits = (words > most - _NAMES_A_MARKER) & (words <= most)
+        for number in np.flatnonzero(fits)[::-1]:
+            end = begin + 4 * int(number) + 4
+            for names_at in sorted({-(-end // aligned) * aligned for aligned in _ALIGNMENTS}):
+                if names_at <= latest and not any(self._image[end:names_at]):
+                    yield names_at, int(words[number])
 
     def _lengths(self, names_at: int, count: int, markers: list[int]) -> list[tuple[int, int]]:
         """Return where each compressed name lies; nothing if a marker disagrees."""
@@ -303,22 +311,42 @@ class _Embedded:
 
     def _addresses(self, names_at: int, count: int) -> npt.NDArray[np.uint64] | None:
         """Return the addresses before the number of symbols, in the width in which they ascend."""
-        end = self._before(self._before(names_at) - 4)
-        base = int.from_bytes(self._image[end - 8 : end], "little")
-        if base >= _LOWEST_LINUX:  # the addresses of Linux are relative to this
-            return self._ascending(self._before(end - 8), 4, count, base)
-        return self._ascending(end, 8, count, 0)
-
-    def _ascending(
-        self, end: int, width: int, count: int, base: int
-    ) -> npt.NDArray[np.uint64] | None:
-        """Return numbers that end about there, if they ascend; zeroes may belong to the last."""
-        at = (end - width * count + width - 1) & -width
+        number_at = self._before(names_at) - 4
+        at = (self._before(number_at) - 8 * count + 7) & -8  # the last one may end in zeroes
         if at >= 0:
-            found = np.frombuffer(self._image, f"<u{width}", count, at).astype(np.uint64)
+            found = np.frombuffer(self._image, "<u8", count, at)
             if found[0] < found[-1] and bool(np.all(found[1:] >= found[:-1])):
-                return found + np.uint64(base)
+                return found
+        for base_at in sorted({number_at // aligned * aligned - 8 for aligned in _ALIGNMENTS}):
+            base, offsets = self._base(base_at), self._relative(base_at, count)
+            if base is not None and offsets is not None:
+                return offsets.astype(np.uint64) + np.uint64(base)
         return None
+
+    def _relative(self, end: int, count: int) -> npt.NDArray[np.uint32] | None:
+        """Return ascending offsets, of which the first is 0, that end before some padding."""
+        for at in range(end - 4 * count, max(0, end - 4 * count - _PADDING), -4):
+            found = np.frombuffer(self._image, "<u4", count, at).copy()
+            found[-1] = max(found[-2:])  # Linux 6.1 has 0 for the end of its last section
+            if found[0] == 0 and bool(np.all(found[1:] >= found[:-1])):
+                return found
+        return None
+
+    def _base(self, at: int) -> int | None:
+        """Return the base that stands at a place, or that Linux puts there when it starts.
+
+        The start-up code is told by relocations what to put where, as addresses of an image that is
+        linked to a multiple of 2 MiB.
+        """
+        there = int.from_bytes(self._image[at : at + 8], "little")
+        if there >= _LOWEST_LINUX:
+            return there
+        words = np.frombuffer(self._image, "<u8", len(self._image) // 8)
+        kinds = np.flatnonzero(words[1:-1] == _RELATIVE) + 1
+        image_begins = words[kinds - 1] - np.uint64(at)
+        linked = (image_begins >= _LOWEST_LINUX) & (image_begins % _LINKED_TO == 0)
+        bases = words[kinds[linked] + 1]
+        return int(bases[0]) if len(bases) else None
 
 
 def _table(addresses: npt.NDArray[np.uint64], names: list[bytes]) -> SymbolTable:
