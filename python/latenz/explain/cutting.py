@@ -123,11 +123,8 @@ class _Search:
 
 def _enters(software: Software, before: Ran, event: Ran) -> bool:
     """Whether an exception was taken between two runs of a CPU."""
-    vectors = software.vector(event.block.address)
-    if vectors is None:
-        return False
     last = before.next_address - len(before.last)
-    return not vectors.address <= last < vectors.end
+    return software.is_vector(event.block.address) and not software.in_vectors(last)
 
 
 def _path(
@@ -168,7 +165,8 @@ class _Growing:
     category: str
     term: Term
     symbols: Counter[str] = field(default_factory=Counter)
-    devices: Counter[str] = field(default_factory=Counter)
+    reads: Counter[str] = field(default_factory=Counter)
+    writes: Counter[str] = field(default_factory=Counter)
     entries: int = 0
     returns: int = 0
 
@@ -181,7 +179,8 @@ class _Growing:
             symbols=dict(self.symbols),
             exception_entries=self.entries,
             exception_returns=self.returns,
-            device_accesses=dict(self.devices),
+            device_reads=dict(self.reads),
+            device_writes=dict(self.writes),
         )
 
 
@@ -200,7 +199,8 @@ class _Cutter:
         skipped = total - instructions  # in the midst of the first block
         for event in events:
             if isinstance(event, Accessed):
-                self._at(event.vcpu, event.address).devices[event.device] += 1
+                segment = self._at(event.vcpu, event.address)
+                (segment.writes if event.store else segment.reads)[event.device] += 1
             else:
                 self._run(event, skipped)
                 skipped = 0
@@ -218,7 +218,7 @@ class _Cutter:
     def _entered(self, event: Ran) -> bool:
         before = self._latest.get(event.vcpu)
         if before is None:  # the path itself may begin with an exception
-            return self._software.vector(event.block.address) is not None
+            return self._software.is_vector(event.block.address)
         return _enters(self._software, before, event)
 
     def _at(self, vcpu: int, address: int) -> _Growing:

@@ -29,7 +29,8 @@ class Segment(_Record):
         symbols: The same, by function.
         exception_entries: How many exceptions were taken to get there.
         exception_returns: How many of them return from an exception.
-        device_accesses: How many reached a device, by its name in the emulator.
+        device_reads: How many read a device, by its name in the emulator.
+        device_writes: How many wrote one.
     """
 
     program: str
@@ -39,7 +40,8 @@ class Segment(_Record):
     symbols: dict[str, int]
     exception_entries: int = Field(default=0, ge=0)
     exception_returns: int = Field(default=0, ge=0)
-    device_accesses: dict[str, int] = Field(default_factory=dict)
+    device_reads: dict[str, int] = Field(default_factory=dict)
+    device_writes: dict[str, int] = Field(default_factory=dict)
 
 
 class InterruptPath(_Record):
@@ -101,9 +103,14 @@ class InterruptPath(_Record):
         return sum(segment.exception_returns for segment in self.own())
 
     @property
-    def device_accesses(self) -> int:
-        """How many instructions reached a device."""
-        return sum(sum(segment.device_accesses.values()) for segment in self.own())
+    def device_reads(self) -> int:
+        """How many instructions read a device."""
+        return sum(sum(segment.device_reads.values()) for segment in self.own())
+
+    @property
+    def device_writes(self) -> int:
+        """How many instructions wrote a device."""
+        return sum(sum(segment.device_writes.values()) for segment in self.own())
 
     def own(self) -> Iterator[Segment]:
         """Yield the segments of the interrupted CPU."""
@@ -157,16 +164,19 @@ class PathFile(_Record):
 def _joined(segments: list[Segment]) -> Segment:
     """Return segments of one category as one."""
     symbols: Counter[str] = Counter()
-    devices: Counter[str] = Counter()
+    reads: Counter[str] = Counter()
+    writes: Counter[str] = Counter()
     for segment in segments:
         symbols.update(segment.symbols)
-        devices.update(segment.device_accesses)
+        reads.update(segment.device_reads)
+        writes.update(segment.device_writes)
     return segments[0].model_copy(
         update={
             "instructions": sum(segment.instructions for segment in segments),
             "symbols": dict(symbols),
             "exception_entries": sum(segment.exception_entries for segment in segments),
             "exception_returns": sum(segment.exception_returns for segment in segments),
-            "device_accesses": dict(devices),
+            "device_reads": dict(reads),
+            "device_writes": dict(writes),
         }
     )

@@ -21,6 +21,9 @@ from latenz.toml_file import read_toml
 
 Kind = Literal["firmware", "xen", "linux"]
 
+_ARM_TABLE = 32  # bytes: eight instructions
+_AARCH64_SPACING = 0x80
+
 
 class Term(StrEnum):
     """What an instruction's time counts for: Eq. (1), t = t_irq + t_hyp + t_os + t_user."""
@@ -54,8 +57,6 @@ class Description(Settings):
     """Of everything that no category says otherwise about."""
     vectors: tuple[str, ...] = Field(min_length=1)
     """Symbols that hold the exception vectors."""
-    vector_spacing: int = Field(default=0x80, ge=4)
-    """Distance of the vectors, in bytes."""
     helpers: tuple[str, ...] = ()
     """Small functions that everyone calls; they count for the category of their caller."""
     category: tuple[Category, ...] = ()
@@ -110,13 +111,17 @@ class Program:
     def _vectors(self) -> list[Symbol]:
         return [each for each in self.symbols if _fits(each.name, self.description.vectors)]
 
-    def vector(self, address: int) -> Symbol | None:
-        """Return the vectors that an exception enters at an address; None: none begins there."""
-        for symbol in self._vectors:
-            offset = address - symbol.address
-            if 0 <= offset < symbol.end - symbol.address:
-                return None if offset % self.description.vector_spacing else symbol
-        return None
+    def in_vectors(self, address: int) -> bool:
+        """Return whether an instruction lies among the exception vectors."""
+        return any(each.address <= address < each.end for each in self._vectors)
+
+    def is_vector(self, address: int) -> bool:
+        """Return whether an exception may enter at an address."""
+        for each in self._vectors:
+            if each.address <= address < each.end:
+                spacing = 4 if each.end - each.address == _ARM_TABLE else _AARCH64_SPACING
+                return (address - each.address) % spacing == 0
+        return False
 
     def _find(self, name: str) -> Place:
         for category in self.description.category:
@@ -149,9 +154,10 @@ class Software:
         page = f"{address & ~0xFFF:#x}"
         return Place("unknown", page, Term.UNKNOWN, f"code at {page}")
 
-    def vector(self, address: int) -> Symbol | None:
-        """Return the vectors that an exception enters at an address; None: none begins there."""
-        for program in self.programs:
-            if (symbol := program.vector(address)) is not None:
-                return symbol
-        return None
+    def is_vector(self, address: int) -> bool:
+        """Return whether an exception may enter at an address."""
+        return any(program.is_vector(address) for program in self.programs)
+
+    def in_vectors(self, address: int) -> bool:
+        """Return whether an instruction lies among exception vectors."""
+        return any(program.in_vectors(address) for program in self.programs)

@@ -51,7 +51,7 @@ class Guest:
             *("aarch64-linux-gnu-gcc", "-nostdlib", "-static", "-Wl,--build-id=none"),
             *(
                 "-Wl,--no-warn-rwx-segments",
-                f"-Wl,--defsym=base={0x40000000 if xen else 0x40100000}",
+                f"-Wl,--defsym=base={base}",
             ),
             *("-DXEN",) * xen,
             *("-DWFI",) * wfi,

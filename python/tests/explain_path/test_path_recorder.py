@@ -83,7 +83,8 @@ def test_hand_disassembled_path(alone):
     assert entry.symbols == {"vectors": 1, "irq_entry": 11}
     assert handler.symbols == {"isr": 1}
     assert path.terms() == {Term.IRQ: 0, Term.HYP: 0, Term.OS: 12, Term.USER: 1}
-    assert (path.exception_entries, path.exception_returns, path.device_accesses) == (1, 0, 0)
+    assert (path.exception_entries, path.exception_returns) == (1, 0)
+    assert (path.device_reads, path.device_writes) == (0, 0)
 
 
 def test_xen_is_between(tmp_path):
@@ -95,8 +96,9 @@ def test_xen_is_between(tmp_path):
     assert (path.exception_entries, path.exception_returns) == (2, 1)
     functions = {name for segment in path.segments for name in segment.symbols}
     assert functions >= {"hyp_traps_vector", "gic_interrupt", "do_IRQ", "vgic_inject_irq"}
-    devices = {name for segment in path.segments for name in segment.device_accesses}
+    devices = {name for s in path.segments for name in (*s.device_reads, *s.device_writes)}
     assert devices == {"gic_cpu", "gic_viface"}
+    assert (path.device_reads, path.device_writes) == (4, 4)
     assert not any(segment.term is Term.UNKNOWN for segment in path.segments)
 
 
