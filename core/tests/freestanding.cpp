@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled for every target with -ffreestanding, no exceptions, no RTTI: the headers keep their
 // promise.
+#include "latenz/control_block.hpp"
 #include "latenz/distances.hpp"
 #include "latenz/frame_decoder.hpp"
 #include "latenz/frame_sender.hpp"

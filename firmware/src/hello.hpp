@@ -20,6 +20,7 @@ struct Running {
 
 inline void say_hello(const Parameters& wanted, const Plan& plan, const Running& running) {
   static Text<1024> text;
+  text.clear();
   const auto field = [](std::string_view name, std::string_view value) {
     text.add("\"").add(name).add("\": \"").add(value).add("\", ");
   };

@@ -6,6 +6,8 @@
 #include "measurement.hpp"
 #include "output.hpp"
 
+extern "C" [[noreturn]] void _start();  // start.S
+
 namespace latenz::firmware {
 namespace {
 
@@ -42,6 +44,7 @@ void measure(const Parameters& wanted, unsigned entry_level) {
   const bool polled = wanted.delivery == Delivery::automatic ? !Board::delivers_interrupts
                                                              : wanted.delivery == Delivery::polled;
   const auto hello = [&] {
+    Board::prepare(!polled);
     say_hello(wanted, plan,
               {.timer = Timer::name, .timer_hz = hz, .polled = polled, .entry_level = entry_level});
   };
@@ -82,12 +85,35 @@ void measure_by_one_of(TimerList<Timers...> /*of the board*/, const Parameters& 
   }
 }
 
+/// Waits for a command, and obeys it.
+void await(ControlCommand command) {
+  while (!Board::Supervision::is_wanted(command)) Board::Supervision::beat();
+  Board::Supervision::obey();
+}
+
+/// Begins anew from the entry point, as if loaded again, once that is wanted.
+[[noreturn]] void restart_when_wanted() {
+  await(ControlCommand::stop);
+  Board::Supervision::enter(ControlState::stopped);
+  while (!Board::Supervision::is_wanted(ControlCommand::start)) Board::Supervision::beat();
+  _start();
+}
+
 }  // namespace
 
 extern "C" [[noreturn]] void firmware_main(unsigned entry_level) {
   const Parameters& wanted = parameters();
   if (const std::string_view problem = wanted.problem(); !problem.empty()) fail(problem);
+  const bool awaits = wanted.await_command == 1;
+  if (awaits && !Board::Supervision::possible)
+    fail("parameter await_command: nobody commands here");
+  Board::Supervision::begin();
+  Board::Supervision::enter(ControlState::ready);
+  if (awaits) await(ControlCommand::start);
+  Board::Supervision::enter(ControlState::running);
   measure_by_one_of(Board::Timers(), wanted, entry_level);
+  Board::Supervision::enter(ControlState::done);
+  if (awaits) restart_when_wanted();
   finish();
 }
 

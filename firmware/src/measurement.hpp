@@ -42,12 +42,12 @@ class Measurement {
  public:
   using Interrupts = Board::Interrupts;
 
-  /// Takes all samples; returns those to be reported.
+  /// Takes all samples, or those until a stop is wanted; returns those to be reported.
   static std::span<const Sample> take(const Parameters& wanted, const Plan& plan, bool polled) {
     count_ = wanted.warm_up + wanted.samples;
+    taken_ = 0;
     prepare_gaps(wanted, sleep_before_start<Board>(wanted, plan));
     if (polled) {
-      Timer::start(sample_store[0].interarrival);
       poll();
     } else {
       interrupt_handler = on_interrupt;
@@ -58,7 +58,8 @@ class Measurement {
       Cpu::disable_interrupts();
     }
     Timer::stop();
-    return {sample_store + wanted.warm_up, wanted.samples};
+    const std::size_t first = taken_ < wanted.warm_up ? taken_ : wanted.warm_up;
+    return {sample_store + first, taken_ - first};
   }
 
  private:
@@ -102,7 +103,7 @@ class Measurement {
   /// Before measuring, so that the handler need not compute.
   static void prepare_gaps(const Parameters& wanted, const Plan& plan) {
     ExponentialGaps random(plan.period, plan.min_distance, wanted.seed);
-    for (std::size_t i = 0; i <= count_; ++i) {
+    for (std::size_t i = 0; i <= wanted.warm_up + wanted.samples; ++i) {
       const bool drawn = wanted.arrivals == Arrivals::exponential;
       sample_store[i].interarrival = drawn ? random.next() : plan.period;
     }
@@ -120,24 +121,27 @@ class Measurement {
     const auto acknowledged = Interrupts::acknowledge();
     if (Interrupts::spurious(acknowledged)) return;
     if (Interrupts::number(acknowledged) != Timer::interrupt) fail("unexpected interrupt");
-    on_event(Timer::latency(seen));
+    on_event<Timer>(Timer::latency(seen));
     Interrupts::end(acknowledged);
   }
 
   /// Notes a sample and asks for the next event; after the last one events go on, so that a core
   /// that waits wakes up, but are not noted.
+  template <typename Source>
   static void on_event(std::uint64_t latency) {
     const std::size_t at = taken_;
     Sample& next = sample_store[at < count_ ? at + 1 : at];
     if (skip_ > 0) {
       --skip_;
-      Timer::schedule(next.interarrival);
+      Source::schedule(next.interarrival);
       return;
     }
-    next.interarrival = Timer::schedule(next.interarrival);
+    next.interarrival = Source::schedule(next.interarrival);
     if (at == count_) return;
     sample_store[at].latency = latency;
     taken_ = at + 1;
+    Board::Supervision::count_sample(at + 1);
+    if (Board::Supervision::is_wanted(ControlCommand::stop)) count_ = at + 1;
   }
 
   static void wait(Wait how) {
@@ -147,16 +151,16 @@ class Measurement {
   }
 
   static void poll() {
-    if constexpr (requires { Timer::pending(); }) {
-      while (taken_ < count_) {
-        while (!Timer::pending()) {
-        }
-        on_event(Timer::latency(Timer::now()));
-      }
+    if constexpr (requires { typename Timer::Polled; }) {
+      using Source = typename Timer::Polled;
+      Source::start(sample_store[0].interarrival);
+      while (taken_ < count_) on_event<Source>(Source::wait());
+    } else {
+      fail("parameter delivery: this timer cannot be polled");
     }
   }
 
-  static inline std::size_t count_ = 0;
+  static inline volatile std::size_t count_ = 0;
   static inline bool slept_ = false;
   static inline std::uint64_t skip_ = 0;
   static inline volatile std::size_t taken_ = 0;

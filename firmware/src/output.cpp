@@ -20,6 +20,7 @@ void fail(std::string_view reason) {
   finishing = true;
   output().text(FrameKind::fault, reason);
   output().end({});
+  Board::Supervision::enter(ControlState::fault);
   finish();
 }
 

@@ -24,6 +24,8 @@ constexpr Parameters as_published() {
       .timer_hz = 0,
       .sender = 0,
       .provoke = Provoke::nothing,
+      .await_command = 0,
+      .reserved = 0,
       .crc = 0,
   };
   block.crc = block.expected_crc();
@@ -59,6 +61,8 @@ std::string_view Parameters::problem() const {
   if (timer_hz > 1'000'000'000) return "parameter timer_hz: beyond 1 GHz";
   if (sender > 255) return "parameter sender: beyond 255";
   if (provoke > Provoke::hang) return "parameter provoke: not 0 to 2";
+  if (await_command > 1) return "parameter await_command: not 0 or 1";
+  if (reserved != 0) return "parameter reserved: not 0";
   return {};
 }
 

@@ -36,10 +36,12 @@ struct Parameters {
   Wait wait;
   TimerChoice timer;
   Delivery delivery;
-  std::uint32_t timer_hz;  ///< clock of a timer that cannot tell; 0: the board's
-  std::uint32_t sender;    ///< in the frames
-  Provoke provoke;         ///< to test who listens
-  std::uint32_t crc;       ///< CRC-32 of all before
+  std::uint32_t timer_hz;       ///< clock of a timer that cannot tell; 0: the board's
+  std::uint32_t sender;         ///< in the frames
+  Provoke provoke;              ///< to test who listens
+  std::uint32_t await_command;  ///< 1: wait for `start` in the control block (control_block.hpp)
+  std::uint32_t reserved;       ///< 0
+  std::uint32_t crc;            ///< CRC-32 of all before
 
   /// The checksum the block should have.
   [[nodiscard]] constexpr std::uint32_t expected_crc() const {
@@ -53,8 +55,8 @@ struct Parameters {
   [[nodiscard]] std::string_view problem() const;
 };
 
-static_assert(sizeof(Parameters) == 88, "the layout is documented");
-static_assert(offsetof(Parameters, crc) == 84, "no padding hides");
+static_assert(sizeof(Parameters) == 96, "the layout is documented");
+static_assert(offsetof(Parameters, crc) == 92, "no padding hides");
 
 /// The block in this image.
 const Parameters& parameters();

@@ -11,6 +11,8 @@ namespace latenz::firmware {
 template <std::size_t capacity>
 class Text {
  public:
+  void clear() { size_ = 0; }
+
   Text& add(std::string_view text) {
     for (const char character : text) {
       if (size_ < capacity) buffer_[size_++] = character;

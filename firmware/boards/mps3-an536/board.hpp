@@ -7,6 +7,7 @@
 #include "devices/cmsdk_uart.hpp"
 #include "devices/generic_timer.hpp"
 #include "devices/gic_v3.hpp"
+#include "supervision.hpp"
 #include "timer_list.hpp"
 
 namespace latenz::firmware {
@@ -19,6 +20,8 @@ struct Board {
   using Console = CmsdkUart<0xE7C0'0000, peripheral_hz / 115'200>;
   using Interrupts = GicV3<0xF000'0000, 0xF010'0000>;
   using Timers = TimerList<GenericTimer<>, CmsdkDualTimer<0xE010'1000, peripheral_hz, 32 + 3>>;
+  using Supervision = Unsupervised;
+  static void prepare(bool /*interrupts*/) {}
   static void power_off() {}  // nothing there that could
 };
 

@@ -6,6 +6,7 @@
 #include "devices/gic_v2.hpp"
 #include "devices/pl011.hpp"
 #include "psci.hpp"
+#include "supervision.hpp"
 #include "timer_list.hpp"
 
 namespace latenz::firmware {
@@ -17,6 +18,8 @@ struct Board {
   using Console = Pl011<0x0900'0000>;
   using Interrupts = GicV2<0x0800'0000, 0x0801'0000>;
   using Timers = TimerList<GenericTimer<>>;
+  using Supervision = Unsupervised;
+  static void prepare(bool /*interrupts*/) {}
   static void power_off() { Psci::off_by_hypervisor(); }
 };
 

@@ -7,6 +7,7 @@
 #include "devices/physical_start.hpp"
 #include "devices/pl011.hpp"
 #include "psci.hpp"
+#include "supervision.hpp"
 #include "timer_list.hpp"
 
 namespace latenz::firmware {
@@ -19,6 +20,8 @@ struct Board {
   using Interrupts = GicV2<0x0300'1000, 0x0300'2000>;
   using Timers = TimerList<GenericTimer<>>;
   using Sleep = PhysicalStart;
+  using Supervision = Unsupervised;
+  static void prepare(bool /*interrupts*/) {}
   static void power_off() { Psci::off_by_hypervisor(); }
 };
 

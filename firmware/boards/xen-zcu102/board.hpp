@@ -9,6 +9,7 @@
 #include "devices/physical_start.hpp"
 #include "devices/pl011.hpp"
 #include "psci.hpp"
+#include "supervision.hpp"
 #include "timer_list.hpp"
 
 namespace latenz::firmware {
@@ -21,6 +22,8 @@ struct Board {
   using Interrupts = GicV2<0x0300'1000, 0x0300'2000>;
   using Timers = TimerList<CadenceTtc<0xFF11'0000, 133'000'000, 68>, GenericTimer<>>;
   using Sleep = PhysicalStart;
+  using Supervision = Unsupervised;
+  static void prepare(bool /*interrupts*/) {}
   static void power_off() { Psci::off_by_hypervisor(); }
 };
 

@@ -9,6 +9,7 @@
 #include "devices/generic_timer.hpp"
 #include "devices/gic_v2.hpp"
 #include "psci.hpp"
+#include "supervision.hpp"
 #include "timer_list.hpp"
 
 namespace latenz::firmware {
@@ -20,6 +21,8 @@ struct Board {
   using Console = CadenceUart<0xFF00'0000>;
   using Interrupts = GicV2<0xF901'0000, 0xF902'0000>;
   using Timers = TimerList<CadenceTtc<0xFF11'0000, 133'000'000, 68>, GenericTimer<>>;
+  using Supervision = Unsupervised;
+  static void prepare(bool /*interrupts*/) {}
   static void power_off() { Psci::off_by_secure_monitor(); }
 };
 

@@ -13,6 +13,12 @@ class Cpu {
   static void enable_interrupts() { asm volatile("msr daifclr, #2" ::: "memory"); }
   static void disable_interrupts() { asm volatile("msr daifset, #2" ::: "memory"); }
   static void wait_for_interrupt() { asm volatile("wfi" ::: "memory"); }
+
+  /// Two instructions for each turn, at least one turn.
+  static void pause(std::uint32_t turns) {
+    asm volatile("1: subs %w0, %w0, #1\n b.hi 1b" : "+r"(turns)::"cc");
+  }
+
   [[noreturn]] static void undefined_instruction() {
     asm volatile("udf #0");
     __builtin_unreachable();

@@ -4,13 +4,14 @@
     .arm
     .section .head, "ax"
     .global _start
+    .type   _start, %function
 _start:
-    mrc     p15, 0, r0, c0, c0, 5   // MPIDR
-    tst     r0, #0xff
-    bne     park                    // only the first core measures
     mrs     r4, cpsr                // its mode tells the level: handed to firmware_main
     and     r4, r4, #0x1f
 #if __ARM_ARCH >= 8
+    mrc     p15, 0, r0, c0, c0, 5   // MPIDR
+    tst     r0, #0xff
+    bne     park                    // only the first core measures
     cmp     r4, #0x1a
     bne     at_el1
     mov     r0, #3                  // EL1 may use the counters

@@ -42,3 +42,9 @@ data_abort:
     fault   4, 8
 fast_interrupt:
     fault   7, 4
+
+    .global exception_entries       // for cores whose table is filled by VectorTable
+    .balign 4
+exception_entries:
+    .word   vectors, undefined, supervisor_call, prefetch_abort
+    .word   data_abort, vectors, interrupt, fast_interrupt

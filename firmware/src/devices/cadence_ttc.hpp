@@ -8,6 +8,7 @@
 // which `schedule` tells.
 #pragma once
 
+#include "cpu.hpp"
 #include "register.hpp"
 
 namespace latenz::firmware {
@@ -44,16 +45,48 @@ class CadenceTtc {
     return passed + gap;
   }
 
-  /// Whether an event has come; it is acknowledged by that.
-  [[gnu::always_inline]] static inline bool pending() {
-    return (InterruptFlags::read() & interval_bit) != 0;
-  }
-
   static void stop() {
     InterruptEnable::write(0);
     Control::write(disable);
     static_cast<void>(InterruptFlags::read());
   }
+
+  /// The same counter without its interrupt: an event is when it passes the gap. Its interrupt
+  /// register cannot be polled under QEMU, whose model loses time with every access and then
+  /// re-arms its own event for ever; so the counter stays away from the end of its range.
+  class Polled {
+   public:
+    static void start(std::uint64_t gap) {
+      Control::write(disable);
+      ClockControl::write(0);
+      InterruptEnable::write(0);
+      gap_ = gap;
+      Control::write(overflow_mode | restart);
+    }
+
+    /// Waits for the event; returns how long ago it was. It looks the less often the farther the
+    /// event is, as every access of a device costs an emulator much: the pause, an instruction or
+    /// two for each tick that is left, ends before the event.
+    static std::uint64_t wait() {
+      std::uint64_t seen = Value::read();
+      while (seen < gap_) {
+        Cpu::pause(static_cast<std::uint32_t>(gap_ - seen));
+        seen = Value::read();
+      }
+      return seen - gap_;
+    }
+
+    /// Returns how long after this event the next one comes.
+    static std::uint64_t schedule(std::uint64_t gap) {
+      const std::uint64_t passed = Value::read() - gap_;
+      Control::write(overflow_mode | restart);
+      gap_ = gap;
+      return passed + gap;
+    }
+
+   private:
+    static inline std::uint64_t gap_ = 0;
+  };
 
  private:
   using ClockControl = Register<base + 0x00>;
@@ -65,6 +98,7 @@ class CadenceTtc {
   static constexpr std::uint32_t interval_bit = 1U << 0U;
   static constexpr std::uint32_t disable = 1U << 0U;
   static constexpr std::uint32_t interval_mode = 0x22;  // no waveform output, interval
+  static constexpr std::uint32_t overflow_mode = 0x20;
   static constexpr std::uint32_t restart = 1U << 4U;
 };
 

@@ -36,11 +36,9 @@ class PhysicalStart {
     std::uint64_t before = 0;
     std::uint64_t physical = 0;
     std::uint64_t after = 0;
-    do {
-      asm volatile("isb\n mrs %0, cntvct_el0\n mrs %1, cntpct_el0\n mrs %2, cntvct_el0"
-                   : "=r"(before), "=r"(physical), "=r"(after));
-    } while (before != after);
-    return physical - before;
+    asm volatile("isb\n mrs %0, cntvct_el0\n mrs %1, cntpct_el0\n mrs %2, cntvct_el0"
+                 : "=r"(before), "=r"(physical), "=r"(after));
+    return physical - before - ((after - before) / 2);
   }
 };
 

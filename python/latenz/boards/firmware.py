@@ -14,7 +14,7 @@ Optimization = Literal["O0", "O2"]
 
 _MAGIC = b"LATENZPB"
 _VERSION = 1
-_BLOCK = struct.Struct("<8s4I4Q7I")  # followed by its CRC-32; firmware/src/parameters.hpp
+_BLOCK = struct.Struct("<8s4I4Q9I")  # followed by its CRC-32; firmware/src/parameters.hpp
 _SIZE = _BLOCK.size + 4
 _MOST_SAMPLES = 100_000
 _TIMERS = ("auto", "generic", "ttc", "dual")
@@ -41,6 +41,7 @@ class Parameters:
         timer_hz: Clock of a timer that cannot tell it, where it is not the emulated board's.
         sender: Its number in the frames.
         provoke: What it does instead of measuring, to test who listens.
+        await_command: Whether it waits for `start` in its control block (`zcu102-r5` only).
     """
 
     samples: int = 400
@@ -56,6 +57,7 @@ class Parameters:
     timer_hz: int = 0
     sender: int = 0
     provoke: Literal["nothing", "undefined instruction", "hang"] = "nothing"
+    await_command: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what the firmware would refuse.
@@ -98,6 +100,8 @@ class Parameters:
             self.timer_hz,
             self.sender,
             _PROVOCATIONS.index(self.provoke),
+            int(self.await_command),
+            0,
         )
         return fields + zlib.crc32(fields).to_bytes(4, "little")
 

@@ -1,0 +1,12 @@
+# The resident loader of the ZCU102's first real-time core, for boards that cannot reset it.
+add_executable(loader-zcu102-r5 src/remote/loader.cpp src/remote/loader_start.S)
+target_link_libraries(loader-zcu102-r5 PRIVATE latenz::core)
+target_compile_options(loader-zcu102-r5 PRIVATE -O2
+  $<$<COMPILE_LANGUAGE:ASM>:-mcpu=${LATENZ_PROCESSOR}>)
+target_link_options(loader-zcu102-r5 PRIVATE -nostdlib
+  -T ${CMAKE_CURRENT_SOURCE_DIR}/src/remote/loader.ld -Wl,--build-id=none
+  -Wl,--no-warn-rwx-segments -Wl,-z,max-page-size=4096)
+set_target_properties(loader-zcu102-r5 PROPERTIES SUFFIX .elf
+  LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/remote/loader.ld)
+install(PROGRAMS ${CMAKE_CURRENT_BINARY_DIR}/loader-zcu102-r5.elf
+  DESTINATION firmware/zcu102-r5-loader RENAME loader.elf)
