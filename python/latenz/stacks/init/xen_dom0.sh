@@ -1,0 +1,90 @@
+#!/bin/busybox sh
+# shellcheck shell=dash
+# The first program of Dom0: gives the first core to the measured domain, holds that domain until
+# the load runs, lets it go, waits for its end, and lets the load tell what it did.
+# What to do stands on the kernel's command line as latenz.NAME="VALUE".
+export PATH=/bin:/usr/bin
+export LATENZ_SENDER=2 # 0 and 1 are programs in the measured domain
+measured=1             # the only domain beside this one
+
+option() { sed -n "s/.*latenz\.$1=\"\([^\"]*\)\".*/\1/p" /proc/cmdline; }
+
+note() { latenz-send note "$1"; }
+
+end() {
+  latenz-send end
+  poweroff -f
+}
+
+die() {
+  note "Dom0 gives up: $1"
+  end
+}
+
+control() { latenz-xen-control "$@" 2>/run/control.log || die "$(cat /run/control.log)"; }
+
+processes() {
+  set -- /proc/[0-9]*
+  echo $#
+}
+
+# Some of stress-ng's processes do not end when they are told; it waits for them for ever.
+kill_stragglers() {
+  killed=
+  for folder in /proc/[0-9]*; do
+    read -r pid name state _ 2>/dev/null <"$folder/stat" || continue
+    case "$name $state" in
+      '(stress-ng-'*' Z') ;;
+      '(stress-ng-'*) kill -KILL "$pid" && killed="$killed $name" ;;
+    esac
+  done
+  [ -z "$killed" ] || note "killed, as they did not end when told:$(echo "$killed" | tr ' ' '\n' |
+    sort | uniq -c | sed 's/ *\([0-9]*\) (stress-ng-\(.*\))/ \1 \2/' | tr '\n' ',')"
+}
+
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmp /tmp
+mkdir -p /dev/shm
+mount -t tmpfs shm /dev/shm
+cat /proc/version
+modprobe xen_privcmd || die "the module xen_privcmd cannot be loaded"
+
+held_ns=$(control pause $measured)
+control pin 0 1
+control pin $measured 0
+control list
+
+# Neither the load's priorities nor its hunger for memory may keep this from going on.
+chrt --fifo --pid 50 $$
+load=$(option load)
+load_pid=
+if [ -n "$load" ]; then
+  cd /tmp || die "there is no /tmp"
+  # shellcheck disable=SC2046,SC2086 # words
+  chrt $(option load_class) $load >/tmp/load.log 2>&1 &
+  load_pid=$!
+fi
+echo -1000 >/proc/self/oom_score_adj
+usleep "$(option settle_us)"
+if [ -n "$load" ] && ! kill -0 "$load_pid" 2>/dev/null; then
+  die "the load ended before measuring: $(tail -n 1 /tmp/load.log)"
+fi
+
+running=$(processes)
+released_ns=$(control unpause $measured)
+note "held_ns=$held_ns released_ns=$released_ns processes=$running"
+
+# The measured domain prints now; both would be torn if this one did.
+control wait $measured >/run/end.log
+cat /run/end.log
+
+if [ -n "$load" ]; then
+  kill -0 "$load_pid" 2>/dev/null || note "the load died while measuring: $(tail -n 1 /tmp/load.log)"
+  kill -TERM "$load_pid" 2>/dev/null
+  (sleep 1; kill_stragglers; sleep 2; kill -KILL "$load_pid") 2>/dev/null &
+  wait "$load_pid"
+  cat /tmp/load.log
+fi
+end
