@@ -8,15 +8,22 @@ from latenz.stacks.base import Job, Stack, StackSettings
 from latenz.stacks.linux import Linux, LinuxRt, LinuxRtSettings, LinuxSettings
 from latenz.stacks.partitioned import Partitioned, PartitionedSettings
 from latenz.stacks.standalone import Standalone, StandaloneSettings
+from latenz.stacks.xen import Xen, XenSettings
+from latenz.stacks.xen_linux import XenLinux, XenLinuxSettings
 
 AnyStackSettings = Annotated[
-    StandaloneSettings | LinuxSettings | LinuxRtSettings | PartitionedSettings,
+    StandaloneSettings
+    | LinuxSettings
+    | LinuxRtSettings
+    | XenSettings
+    | XenLinuxSettings
+    | PartitionedSettings,
     Field(discriminator="kind"),
 ]
 """Settings of any stack, told apart by `kind`."""
 
 STACKS: dict[str, type[Stack[Any]]] = {
-    stack.name: stack for stack in (Standalone, Linux, LinuxRt, Partitioned)
+    stack.name: stack for stack in (Standalone, Linux, LinuxRt, Xen, XenLinux, Partitioned)
 }
 """Every stack by its name."""
 
