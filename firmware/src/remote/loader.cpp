@@ -20,8 +20,8 @@ volatile LoaderBlock& block() {
   return *reinterpret_cast<volatile LoaderBlock*>(LoaderBlock::zynqmp_address);
 }
 
-/// Reading the block in a tight loop would slow the emulator down; at `wfe` it goes on with the other
-/// cores.
+/// Reading the block in a tight loop would slow the emulator down; at `wfe` it goes on with the
+/// other cores.
 void pause() {
   for (unsigned i = 0; i < 1000; ++i) asm volatile("nop");
   asm volatile("wfe");
