@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from latenz.stacks.amp import Amp, AmpSettings
 from latenz.stacks.base import Job, Stack, StackSettings
 from latenz.stacks.linux import Linux, LinuxRt, LinuxRtSettings, LinuxSettings
 from latenz.stacks.partitioned import Partitioned, PartitionedSettings
@@ -17,13 +18,14 @@ AnyStackSettings = Annotated[
     | LinuxRtSettings
     | XenSettings
     | XenLinuxSettings
+    | AmpSettings
     | PartitionedSettings,
     Field(discriminator="kind"),
 ]
 """Settings of any stack, told apart by `kind`."""
 
 STACKS: dict[str, type[Stack[Any]]] = {
-    stack.name: stack for stack in (Standalone, Linux, LinuxRt, Xen, XenLinux, Partitioned)
+    stack.name: stack for stack in (Standalone, Linux, LinuxRt, Xen, XenLinux, Amp, Partitioned)
 }
 """Every stack by its name."""
 

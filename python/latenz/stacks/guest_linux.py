@@ -51,13 +51,19 @@ _DISTURBING = {
 """Stressors whose own run time would be measured, not the system's latency."""
 
 
-def initrd(name: str, flavour: images.Flavour, *further: str) -> images.Image:
+def initrd(
+    name: str,
+    flavour: images.Flavour,
+    *further: str,
+    files: Mapping[str, Path | bytes] | None = None,
+) -> images.Image:
     """Return the small Linux system that measures, or stands beside what is measured.
 
     Args:
         name: Of the script in `stacks/init` that is started first, without its suffix.
         flavour: Of the kernel.
         further: Native programs of ours besides `latenz-send`.
+        files: More files by their path on the board.
 
     Raises:
         BadInput: Something is not installed, or cannot be fetched.
@@ -65,12 +71,13 @@ def initrd(name: str, flavour: images.Flavour, *further: str) -> images.Image:
     programs = ("latenz-send", *further)
     return images.initrd(
         name,
-        script(name),
+        script("common") + script(name),
         packages=PACKAGES,
         programs=PROGRAMS,
         files={
             "/bin/spin": script("spin").encode(),
             **{f"/bin/{each}": board_program(each) for each in programs},
+            **(files or {}),
         },
         kernel=flavour,
     )

@@ -1,53 +1,16 @@
-#!/bin/busybox sh
-# The first program of Linux on a board: runs the load, measures, sends what was measured, switches
-# off. What to do stands on the kernel's command line as latenz.NAME="VALUE".
-export PATH=/bin:/usr/bin
+# shellcheck shell=dash disable=SC2154
+# Measures by a program of Linux and sends what it wrote.
+# A guest that others hold at first must not measure before they have let it go.
+not_before_s=$(option not_before_s)
+while read -r up _ </proc/uptime && [ "${up%.*}" -lt "${not_before_s:-0}" ]; do usleep 50000; done
 
-option() { sed -n "s/.*latenz\.$1=\"\([^\"]*\)\".*/\1/p" /proc/cmdline; }
-
-note() { latenz-send note "$1"; }
-
-end() {
-  latenz-send end
-  poweroff -f
-}
-
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t devtmpfs dev /dev
-mkdir -p /dev/shm /results
-mount -t tmpfs shm /dev/shm
-cat /proc/version
-
-# Until the kernel's random numbers are seeded, each system call computes a new key for the random
-# offset of its stack: 9 us of a wake-up latency of 13 us.
-head -c 1 /dev/random >/dev/null
-
-load=$(option load)
-measure=$(option measure)
-
-if [ -n "$load" ]; then
-  # shellcheck disable=SC2086 # words
-  $load &
-  load_pid=$!
-  usleep "$(option settle_us)"
-  kill -0 $load_pid 2>/dev/null || note "the load ended before measuring: $load"
-fi
-
+start_load
 echo -1000 >/proc/self/oom_score_adj # the load must not get the measuring program killed
-# shellcheck disable=SC2086
+measure=$(option measure)
+# shellcheck disable=SC2086 # words
 $measure >"/results/$(option output)" 2>/results/log
 status=$?
 [ $status = 0 ] || note "${measure%% *} ended with status $status: $(tail -n 1 /results/log)"
-
-if [ -n "$load" ]; then
-  if kill -TERM $load_pid 2>/dev/null; then
-    (sleep 5 && kill -KILL $load_pid) 2>/dev/null &
-    wait $load_pid
-  else
-    note "the load died while measuring: $load"
-  fi
-fi
-
+stop_load
 tar -c -C /results . | gzip | latenz-send file results.tar.gz
 end
