@@ -62,7 +62,7 @@ struct DomainInfo {
 
 /// One request to Xen, and its answer in the same place.
 struct Request {
-  Command command{};
+  Command command = Command::get_domain_info;
   std::uint32_t interface_version = domctl_interface_version;
   std::uint16_t domain = 0;
   std::array<std::uint16_t, 3> padding{};

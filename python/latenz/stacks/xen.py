@@ -91,6 +91,7 @@ class AnyXen(Stack[SettingsT]):
             "dom0_kernel": images.linux("stock"),
             "dom0_initrd": _dom0_initrd(),
         }
+        self._told = {}
         begin_ns = self._begin_ns()
         memory = devicetree.Memory(_MEMORY_START[self.job.bench], _MEMORY_MIB)
         dom0_files = [self._made[name].path for name in ("dom0_kernel", "dom0_initrd")]
@@ -106,7 +107,7 @@ class AnyXen(Stack[SettingsT]):
             ],
             domains=[self._guest(loads[2:], begin_ns)],
         )
-        self._told = {
+        self._told |= {
             "xen_arguments": self._xen_arguments(),
             "dom0_arguments": dom0_arguments.rstrip(),
             "device_tree_sha256": hashlib.sha256(tree.read_bytes()).hexdigest(),

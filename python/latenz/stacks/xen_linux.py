@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _GUEST_MIB = 256
 _MEASURED = (0,)
+_SECOND_NS = 1_000_000_000
 
 
 class XenLinuxSettings(AnyXenSettings):
@@ -43,7 +44,7 @@ class XenLinux(AnyXen[XenLinuxSettings]):
         options = guest_linux.kernel_options(
             measure=" ".join(guest_linux.measuring_command(self.job, _MEASURED)),
             output=guest_linux.output_file(self.job),
-            delay_us=begin_ns // 1000,
+            not_before_s=begin_ns // _SECOND_NS,
         )
         self._guest_arguments = f"console=ttyAMA0 quiet panic=-1 {options}"
         return [self._made[name].path for name in ("guest_kernel", "guest_initrd")]
@@ -54,6 +55,10 @@ class XenLinux(AnyXen[XenLinuxSettings]):
         self._told["guest_arguments"] = self._guest_arguments
         kernel = Module("kernel", loads[0], self._guest_arguments)
         return Domain(_GUEST_MIB, (kernel, Module("ramdisk", loads[1])))
+
+    def _begin_ns(self) -> int:
+        """Return when measuring begins, in whole seconds of the guest's own uptime."""
+        return -(-super()._begin_ns() // _SECOND_NS) * _SECOND_NS
 
     def _sets(self, received: "Received") -> list[SampleSet]:
         from latenz.boards.images import kernel_release
