@@ -14,9 +14,12 @@ class Cpu {
   static void disable_interrupts() { asm volatile("msr daifset, #2" ::: "memory"); }
   static void wait_for_interrupt() { asm volatile("wfi" ::: "memory"); }
 
-  /// Two instructions for each turn, at least one turn.
+  /// Sixteen instructions for each turn, at least one turn.
   static void pause(std::uint32_t turns) {
-    asm volatile("1: subs %w0, %w0, #1\n b.hi 1b" : "+r"(turns)::"cc");
+    asm volatile(
+        "1: .rept 14\n nop\n .endr\n"
+        " subs %w0, %w0, #1\n b.hi 1b"
+        : "+r"(turns)::"cc");
   }
 
   [[noreturn]] static void undefined_instruction() {

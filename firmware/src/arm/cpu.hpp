@@ -13,9 +13,12 @@ class Cpu {
   static void disable_interrupts() { asm volatile("cpsid i" ::: "memory"); }
   static void wait_for_interrupt() { asm volatile("dsb\n wfi" ::: "memory"); }
 
-  /// Two instructions for each turn, at least one turn.
+  /// Sixteen instructions for each turn, at least one turn.
   static void pause(std::uint32_t turns) {
-    asm volatile("1: subs %0, %0, #1\n bhi 1b" : "+r"(turns)::"cc");
+    asm volatile(
+        "1: .rept 14\n nop\n .endr\n"
+        " subs %0, %0, #1\n bhi 1b"
+        : "+r"(turns)::"cc");
   }
 
   [[noreturn]] static void undefined_instruction() {

@@ -62,15 +62,18 @@ class CadenceTtc {
       InterruptEnable::write(0);
       gap_ = gap;
       Control::write(overflow_mode | restart);
+      Cpu::pause(calibrated_turns);
+      calibrated_ticks_ = static_cast<std::uint32_t>(Value::read()) + 1;
+      Control::write(overflow_mode | restart);
     }
 
-    /// Waits for the event; returns how long ago it was. It looks the less often the farther the
-    /// event is, as every access of a device costs an emulator much: the pause, an instruction or
-    /// two for each tick that is left, ends before the event.
+    /// Waits for the event; returns how long ago it was. It looks again after seven eighths of what
+    /// is left: every access of a device costs an emulator much.
     static std::uint64_t wait() {
       std::uint64_t seen = Value::read();
       while (seen < gap_) {
-        Cpu::pause(static_cast<std::uint32_t>(gap_ - seen));
+        const std::uint32_t pause = turns(static_cast<std::uint32_t>(gap_ - seen));
+        if (pause > 0) Cpu::pause(pause);
         seen = Value::read();
       }
       return seen - gap_;
@@ -85,7 +88,15 @@ class CadenceTtc {
     }
 
    private:
+    static constexpr std::uint32_t calibrated_turns = 1024;
+
+    /// Turns of a pause that last seven eighths of some ticks.
+    static std::uint32_t turns(std::uint32_t ticks) {
+      return ticks * (calibrated_turns / 8 * 7) / calibrated_ticks_;
+    }
+
     static inline std::uint64_t gap_ = 0;
+    static inline std::uint32_t calibrated_ticks_ = 1;
   };
 
  private:
