@@ -1,10 +1,8 @@
 """What Linux on the A53 cores of a ZCU102 gets to see of it."""
 
-import subprocess
-from importlib import resources
 from pathlib import Path
 
-from latenz.errors import BadInput
+from latenz.boards.devicetree import compiled, template
 
 _CPU = """\
 		cpu@{number} {{
@@ -22,19 +20,6 @@ def device_tree(folder: Path, cpus: int) -> Path:
     Raises:
         BadInput: The compiler of device trees is not installed.
     """
-    template = resources.files("latenz.boards").joinpath("trees", "zcu102-amp.dts").read_text()
+    source = template("zcu102-amp")
     cores = "".join(_CPU.format(number=number) for number in range(cpus))
-    path = folder / "zcu102.dtb"
-    try:
-        done = subprocess.run(
-            ["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", path, "-"],
-            input=template.replace("@CPUS@\n", cores),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise BadInput("is not installed", "dtc", "run setup/ensure boards") from None
-    if done.returncode != 0:
-        raise BadInput(f"dtc refuses it: {done.stderr.strip()}", str(path))
-    return path
+    return compiled(source.replace("@CPUS@\n", cores), folder / "zcu102.dtb")

@@ -20,9 +20,9 @@ start_load() {
 
 stop_load() {
   [ -n "$load" ] || return 0
-  if kill -TERM $load_pid 2>/dev/null; then
-    (sleep 5 && kill -KILL $load_pid) 2>/dev/null &
-    wait $load_pid
+  if kill -TERM "$load_pid" 2>/dev/null; then
+    (sleep 5 && kill -KILL "$load_pid") 2>/dev/null &
+    wait "$load_pid"
   else
     note "the load died while measuring: $load"
   fi
