@@ -56,8 +56,8 @@ control pin 0 1
 control pin $measured 0
 control list
 
-# Neither the load's priorities nor its hunger for memory may keep this from going on.
-chrt --fifo --pid 50 $$
+# Neither the priorities of the load nor its hunger for memory may keep this from going on.
+chrt --fifo --pid 99 $$
 load=$(option load)
 load_pid=
 if [ -n "$load" ]; then
