@@ -23,6 +23,8 @@
 // The recorder changes neither registers nor memory nor the instruction count of the guest, so a
 // run with -icount gives the same samples with and without it. All vCPUs must share one thread, as
 // they do with -icount; otherwise there is no order between them, and the recorder says so.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -51,7 +53,8 @@ namespace {
 constexpr std::size_t ring_size = std::size_t{1} << 16;  // events; a power of two
 constexpr std::uint64_t largest_window = ring_size / 2;  // the ring holds a whole one
 constexpr std::uint64_t most_captures = 1'000'000;
-constexpr unsigned most_cpus = 64;
+constexpr unsigned most_cpus = 8;
+constexpr std::uint64_t counted = 1U << 16U;  // marks the number of executed instructions
 
 struct Block {
   std::uint64_t address;
@@ -72,9 +75,42 @@ struct Event {
 
 /// What is known about a vCPU.
 struct Cpu {
-  const std::uint64_t* executed = nullptr;  ///< instructions of the block it is in, kept by QEMU
-  std::uint64_t next_event = 0;             ///< after the event of that block; 0: none yet
-  bool in_handler = false;                  ///< it has entered one, and has not acted yet
+  const void* identity = nullptr;  ///< QEMU's own object
+  std::uint64_t next_event = 0;    ///< after the event of the block it is in; 0: none yet
+  bool in_handler = false;         ///< it has entered one, and has not acted yet
+};
+
+/// How many instructions of the current block were executed, kept by code that QEMU generates.
+///
+/// Without threads for vCPUs, QEMU 9.2 and 10 take the vCPU that translated a block for the one
+/// that executes it, and spoil its number while they multiply it by the size of an element. One
+/// byte is the size that does no harm: the number stands at a byte that depends on the vCPU, and is
+/// found by the mark above it.
+class Progress {
+ public:
+  Progress() : scores_(qemu_plugin_scoreboard_new(1)) {}
+
+  [[nodiscard]] qemu_plugin_u64 variable() const { return {.score = scores_, .offset = 0}; }
+
+  /// To be called once there is a vCPU.
+  void begin() { bytes_ = static_cast<std::uint8_t*>(qemu_plugin_scoreboard_find(scores_, 0)); }
+
+  void clear() { std::fill_n(bytes_, size, std::uint8_t{0}); }
+
+  [[nodiscard]] std::uint32_t executed() const {
+    const std::span<const std::uint8_t> bytes(bytes_, size);
+    for (std::size_t i = size; i-- > 2;) {
+      if (bytes[i] != 0) {
+        return bytes[i - 2] | (unsigned{bytes[i - 1]} << 8U);
+      }
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr std::size_t size = most_cpus - 1 + sizeof(std::uint64_t);
+  qemu_plugin_scoreboard* scores_;
+  std::uint8_t* bytes_ = nullptr;
 };
 
 struct Recorder {
@@ -86,8 +122,10 @@ struct Recorder {
   std::uint64_t captured = 0;
   bool stopped = false;
   std::thread::id thread;
-  qemu_plugin_u64 executed{};
+  const void* const* running = nullptr;  ///< QEMU's vCPU that runs; null: there is only one
+  Progress progress;
   std::array<Cpu, most_cpus> cpus{};
+  unsigned current = 0;  ///< the vCPU that began the last block
   std::unordered_map<std::string, Block*> blocks;
   std::vector<Event> ring = std::vector<Event>(ring_size);
   std::uint64_t events = 0;
@@ -102,53 +140,67 @@ struct Recorder {
     }
   }
 
-  /// Takes down how many instructions of its last block a vCPU executed.
-  void close_block(const Cpu& cpu) {
+  /// The number of the vCPU that runs, in the order in which they began.
+  [[nodiscard]] unsigned vcpu() {
+    if (running == nullptr) {
+      return 0;
+    }
+    unsigned number = 0;
+    while (number < most_cpus - 1 && cpus.at(number).identity != nullptr &&
+           cpus.at(number).identity != *running) {
+      ++number;
+    }
+    cpus.at(number).identity = *running;
+    return number;
+  }
+
+  /// Takes down how many instructions of the last block were executed.
+  void close_block() {
+    const Cpu& cpu = cpus.at(current);
     if (cpu.next_event != 0 && events - cpu.next_event < ring_size) {
-      event(cpu.next_event - 1).executed = static_cast<std::uint32_t>(*cpu.executed);
+      event(cpu.next_event - 1).executed = progress.executed();
     }
   }
 
-  void block_began(unsigned vcpu, Block* block) {
-    Cpu& cpu = cpus.at(vcpu);
-    close_block(cpu);
+  void block_began(Block* block) {
+    close_block();
+    progress.clear();
+    current = vcpu();
     event(events) = {.block = block,
                      .device = nullptr,
                      .address = 0,
                      .executed = 0,
-                     .vcpu = static_cast<std::uint16_t>(vcpu),
+                     .vcpu = static_cast<std::uint16_t>(current),
                      .store = false};
-    cpu.next_event = ++events;
+    cpus.at(current).next_event = ++events;
   }
 
-  void device_reached(unsigned vcpu, std::uint64_t address, bool store, const char* device) {
+  void device_reached(std::uint64_t address, bool store, const char* device) {
     event(events) = {.block = nullptr,
                      .device = device,
                      .address = address,
                      .executed = 0,
-                     .vcpu = static_cast<std::uint16_t>(vcpu),
+                     .vcpu = static_cast<std::uint16_t>(current),
                      .store = store};
     ++events;
   }
 
-  void handler_entered(unsigned vcpu) {
+  void handler_entered() {
     if (skip > 0) {
       --skip;
     } else {
-      cpus.at(vcpu).in_handler = true;
+      cpus.at(current).in_handler = true;
     }
   }
 
   /// A counter or a device was read: the first time in a handler, that is what is waited for.
-  void acted(unsigned vcpu) {
-    Cpu& cpu = cpus.at(vcpu);
+  void acted() {
+    Cpu& cpu = cpus.at(current);
     if (!cpu.in_handler) {
       return;
     }
     cpu.in_handler = false;
-    for (const Cpu& each : cpus) {
-      close_block(each);
-    }
+    close_block();
     write(window_begin());
     ++captured;
     if (captured == captures) {
@@ -200,27 +252,26 @@ struct Recorder {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 Recorder* recorder = nullptr;
 
-void vcpu_began(qemu_plugin_id_t /*id*/, unsigned vcpu) {
-  if (vcpu >= most_cpus) {
-    recorder->stop("there are more than 64 vCPUs");
-    return;
-  }
+void vcpu_began(qemu_plugin_id_t /*id*/, unsigned /*vcpu*/) {
   if (recorder->thread == std::thread::id{}) {
     recorder->thread = std::this_thread::get_id();
+    recorder->progress.begin();
+    // The number that callbacks are given may be that of another vCPU: see Progress.
+    recorder->running = static_cast<const void* const*>(dlsym(RTLD_DEFAULT, "current_cpu"));
+  } else if (recorder->running == nullptr) {
+    recorder->stop("this QEMU does not tell which of its CPUs runs");
   } else if (recorder->thread != std::this_thread::get_id()) {
     recorder->stop("vCPUs run in threads of their own: start QEMU with -icount");
   }
-  recorder->cpus.at(vcpu).executed = static_cast<const std::uint64_t*>(
-      qemu_plugin_scoreboard_find(recorder->executed.score, vcpu));
 }
 
-void block_began(unsigned vcpu, void* block) {
+void block_began(unsigned /*vcpu*/, void* block) {
   if (!recorder->stopped) {
-    recorder->block_began(vcpu, static_cast<Block*>(block));
+    recorder->block_began(static_cast<Block*>(block));
   }
 }
 
-void memory_accessed(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t address,
+void memory_accessed(unsigned /*vcpu*/, qemu_plugin_meminfo_t info, std::uint64_t address,
                      void* instruction) {
   if (recorder->stopped) {
     return;
@@ -228,37 +279,40 @@ void memory_accessed(unsigned vcpu, qemu_plugin_meminfo_t info, std::uint64_t ad
   const qemu_plugin_hwaddr* place = qemu_plugin_get_hwaddr(info, address);
   if (place != nullptr && qemu_plugin_hwaddr_is_io(place)) {
     const bool store = qemu_plugin_mem_is_store(info);
-    recorder->device_reached(vcpu, std::bit_cast<std::uintptr_t>(instruction), store,
+    recorder->device_reached(std::bit_cast<std::uintptr_t>(instruction), store,
                              qemu_plugin_hwaddr_device_name(place));
     if (!store) {
-      recorder->acted(vcpu);
+      recorder->acted();
     }
   }
 }
 
-void counter_read(unsigned vcpu, void* /*data*/) {
+void counter_read(unsigned /*vcpu*/, void* /*data*/) {
   if (!recorder->stopped) {
-    recorder->acted(vcpu);
+    recorder->acted();
   }
 }
 
-void handler_entered(unsigned vcpu, void* /*data*/) {
+void handler_entered(unsigned /*vcpu*/, void* /*data*/) {
   if (!recorder->stopped) {
-    recorder->handler_entered(vcpu);
+    recorder->handler_entered();
   }
 }
 
-/// Whether an instruction of the A64 or A32 set reads a counter of the generic timer.
+/// Whether an instruction of the A64, A32 or T32 set reads a counter of the generic timer.
 bool reads_counter(std::span<const std::uint8_t> code) {
   if (code.size() != 4) {
     return false;
   }
   const std::uint32_t word =
       code[0] | (unsigned{code[1]} << 8U) | (unsigned{code[2]} << 16U) | (unsigned{code[3]} << 24U);
-  const std::uint32_t a64 = word & ~0x1fU;  // MRS of CNTPCT_EL0, CNTVCT_EL0, CNTPCTSS, CNTVCTSS
-  const std::uint32_t a32 = word & 0x0ff0ffffU & ~0xf000U;  // MRRC of CNTPCT, CNTVCT
-  return a64 == 0xd53be020 || a64 == 0xd53be040 || a64 == 0xd53be0a0 || a64 == 0xd53be0c0 ||
-         a32 == 0x0c500f0e || a32 == 0x0c500f1e;
+  const std::uint32_t mrs = word & ~0x1fU;       // of CNTPCT_EL0, CNTVCT_EL0, CNTPCTSS, CNTVCTSS
+  const auto is_mrrc = [](std::uint32_t each) {  // of CNTPCT, CNTVCT
+    const std::uint32_t fixed = each & 0x0ff00fffU;
+    return fixed == 0x0c500f0eU || fixed == 0x0c500f1eU;
+  };
+  return mrs == 0xd53be020U || mrs == 0xd53be040U || mrs == 0xd53be0a0U || mrs == 0xd53be0c0U ||
+         is_mrrc(word) || is_mrrc(std::rotl(word, 16));  // T32 has its halves the other way round
 }
 
 std::span<const std::uint8_t> code_of(const qemu_plugin_insn* instruction,
@@ -309,7 +363,8 @@ void block_translated(qemu_plugin_id_t /*id*/, qemu_plugin_tb* translated) {
     qemu_plugin_insn* instruction = qemu_plugin_tb_get_insn(translated, i);
     const std::uint64_t address = qemu_plugin_insn_vaddr(instruction);
     qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(instruction, QEMU_PLUGIN_INLINE_STORE_U64,
-                                                        recorder->executed, i + 1);
+                                                        recorder->progress.variable(),
+                                                        (i + 1) | counted);
     qemu_plugin_register_vcpu_mem_cb(instruction, memory_accessed, QEMU_PLUGIN_CB_NO_REGS,
                                      QEMU_PLUGIN_MEM_RW,
                                      std::bit_cast<void*>(static_cast<std::uintptr_t>(address)));
@@ -371,6 +426,9 @@ int install(qemu_plugin_id_t id, const qemu_info_t& info, std::span<char*> argum
   if (!info.system_emulation) {
     return refuse("only whole systems are recorded; take qemu-system-*");
   }
+  if (std::cmp_greater(info.system.smp_vcpus, most_cpus)) {
+    return refuse("at most 8 CPUs are recorded");
+  }
   recorder = new Recorder;  // NOLINT(cppcoreguidelines-owning-memory) see there
   std::string output;
   for (const char* argument : arguments) {
@@ -388,7 +446,6 @@ int install(qemu_plugin_id_t id, const qemu_info_t& info, std::span<char*> argum
   (void)std::fprintf(recorder->output, "latenz-path 1 %s %d\n", info.target_name,
                      info.system.smp_vcpus);
   (void)std::fflush(recorder->output);
-  recorder->executed = {.score = qemu_plugin_scoreboard_new(sizeof(std::uint64_t)), .offset = 0};
   qemu_plugin_register_vcpu_init_cb(id, vcpu_began);
   qemu_plugin_register_vcpu_tb_trans_cb(id, block_translated);
   return 0;

@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent / "guest"
 TICK_NS = 16
 SAMPLES = 20
 EMULATOR = [
-    *("qemu-system-aarch64", "-cpu", "cortex-a53", "-smp", "1", "-nodefaults", "-display", "none"),
+    *("qemu-system-aarch64", "-cpu", "cortex-a53", "-nodefaults", "-display", "none"),
     *("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm"),
 ]
 CHOSEN = """chosen {
@@ -41,10 +41,11 @@ class Guest:
         folder: Takes what is built.
         xen: Whether Xen is below it.
         wfi: Whether it sleeps until its interrupt.
+        cpus: How many CPUs there are; Xen starts them all, the guest has one.
     """
 
-    def __init__(self, folder, xen=False, wfi=False):
-        self.folder, self.xen = folder, xen
+    def __init__(self, folder, xen=False, wfi=False, cpus=1):
+        self.folder, self.xen, self.cpus = folder, xen, cpus
         base = "0x40000000" if xen else "0x40100000"
         self.elf = folder / "guest.elf"
         call(
@@ -85,6 +86,7 @@ class Guest:
         if not self.xen:
             return ["-M", "virt,gic-version=2", "-m", "128", "-kernel", self.elf]
         machine = ["-M", "virt,gic-version=2,virtualization=on", "-m", "512"]
+        machine += ["-smp", str(self.cpus)]
         image, tree = self.folder / "guest.bin", self.folder / "tree"
         call("aarch64-linux-gnu-objcopy", "-O", "binary", self.elf, image)
         call(*EMULATOR, machine[0], f"{machine[1]},dumpdtb={tree}.base", *machine[2:])

@@ -15,6 +15,7 @@ from latenz.programs import probe_program
 
 KINDS = {"alone": {}, "alone, asleep": {"wfi": True}}
 KINDS |= {"in Xen": {"xen": True}, "in Xen, asleep": {"xen": True, "wfi": True}}
+KINDS |= {"in Xen, two cores": {"xen": True, "cpus": 2}}
 
 
 class Recorded:
