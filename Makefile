@@ -3,6 +3,7 @@
 .DEFAULT_GOAL := help
 
 venv := .venv/bin
+tidy_presets := host firmware-a53 firmware-r52 firmware-r5
 cpp := $(shell git ls-files '*.hpp' '*.cpp' 2>/dev/null)
 
 help: ## list the targets
@@ -38,8 +39,9 @@ lint: ## formatters, linters and type checkers; changes nothing
 	$(venv)/mypy
 	shellcheck latenz setup/ensure setup/lock .ci/run
 	$(venv)/clang-format --dry-run --Werror $(cpp)
-	cmake --preset host >/dev/null
-	printf '%s\n' $(filter-out python/bindings/%,$(filter %.cpp,$(cpp))) | xargs -P $$(nproc) -n 1 $(venv)/clang-tidy --quiet -p build/host
+	for preset in $(tidy_presets); do cmake --preset $$preset >/dev/null || exit; done
+	setup/merge-compile-commands $(tidy_presets)
+	printf '%s\n' $(filter-out python/bindings/%,$(filter %.cpp,$(cpp))) | xargs -P $$(nproc) -n 1 $(venv)/clang-tidy --quiet -p build
 
 format: ## rewrite all sources in the house style
 	@setup/ensure test

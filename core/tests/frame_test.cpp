@@ -14,7 +14,6 @@
 using latenz::FrameDecoder;
 using latenz::FrameHeader;
 using latenz::FrameKind;
-using latenz::FrameLimits;
 using latenz::FrameSender;
 using latenz::FrameSequence;
 using latenz::FrameStream;
@@ -75,6 +74,7 @@ std::vector<std::string> conversation() {
   FrameStream stream{.stream = 3};
   std::mt19937_64 random(20260101);
   std::vector<Sample> samples;
+  samples.reserve(200);
   for (int i = 0; i < 200; ++i) samples.push_back({random() >> (random() % 64), random()});
   sender.samples(stream, samples);
   sender.text(FrameKind::note, "");
@@ -123,7 +123,9 @@ TEST(Frame, SamplesComeBack) {
   EXPECT_EQ(payload.varint(), 0U);
   EXPECT_EQ(payload.varint(), 0U);
   std::vector<Sample> back;
-  while (!payload.empty()) back.push_back({payload.varint().value(), payload.varint().value()});
+  while (!payload.empty()) {
+    back.push_back({payload.varint().value_or(0), payload.varint().value_or(0)});
+  }
   EXPECT_EQ(back, samples);
 }
 
@@ -200,7 +202,7 @@ TEST(Frame, FramesAreFoundAmongNoise) {
     before.swap(noise);
     add_noise();
     all += noise + line;
-    noise = before + noise;
+    noise.insert(0, before);
     frames.push_back(hear(line).frames.front());
   }
   const Heard heard = hear(all);

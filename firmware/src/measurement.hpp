@@ -3,6 +3,7 @@
 // loop. Nothing is printed meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -69,7 +70,7 @@ class Measurement {
   static Plan sleep_before_start(const Parameters& wanted, Plan plan) {
     if constexpr (requires { typename AnyBoard::Sleep; }) {
       if (wanted.start_after_ns == 0) return plan;
-      using Sleep = typename AnyBoard::Sleep;
+      using Sleep = AnyBoard::Sleep;
       Text<64> told;  // lets others tell what was before the start by their own counter
       told.add("counter_behind_ns=").add(Sleep::behind_ns());
       output().text(FrameKind::note, told.view());
@@ -108,9 +109,7 @@ class Measurement {
       sample_store[i].interarrival = drawn ? random.next() : plan.period;
     }
     if constexpr (Timer::any_gap) {
-      if (sample_store[0].interarrival < plan.start_after) {
-        sample_store[0].interarrival = plan.start_after;
-      }
+      sample_store[0].interarrival = std::max(sample_store[0].interarrival, plan.start_after);
     } else {
       skip_ = (plan.start_after + plan.period - 1) / plan.period;
     }
@@ -152,7 +151,7 @@ class Measurement {
 
   static void poll() {
     if constexpr (requires { typename Timer::Polled; }) {
-      using Source = typename Timer::Polled;
+      using Source = Timer::Polled;
       Source::start(sample_store[0].interarrival);
       while (taken_ < count_) on_event<Source>(Source::wait());
     } else {

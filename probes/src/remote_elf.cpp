@@ -103,7 +103,7 @@ std::size_t read_resources(const Reader& file, const Elf32_Shdr& section) {
   if (reserved0 != 0 || reserved1 != 0) {
     file.refuse("the resource table's reserved words are not 0");
   }
-  const std::uint64_t entries = std::uint64_t{head_words + std::uint64_t{count}} * word;
+  const std::uint64_t entries = (head_words + std::uint64_t{count}) * word;
   if (entries > section.sh_size) {
     file.refuse(worded("the resource table has no room for its ", count, " entries"));
   }

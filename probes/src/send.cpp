@@ -60,7 +60,8 @@ class Sequence {
     std::array<char, 16> text{};
     const ssize_t size = pread(file_.descriptor(), text.data(), text.size(), 0);
     if (size < 0) throw failure("cannot be read");
-    if (size > 0) next_ = number_in<std::uint32_t>({text.data(), std::size_t(size)}, name_);
+    if (size > 0)
+      next_ = number_in<std::uint32_t>({text.data(), static_cast<std::size_t>(size)}, name_);
   }
 
   [[nodiscard]] std::uint32_t next() const { return next_; }

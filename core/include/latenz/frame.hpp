@@ -29,7 +29,7 @@ enum class FrameKind : std::uint8_t {
 };
 
 struct FrameHeader {
-  FrameKind kind{};
+  FrameKind kind = FrameKind::note;
   bool more = false;       ///< the message goes on in the sender's next frame
   bool continued = false;  ///< it began in an earlier one
   std::uint8_t sender = 0;

@@ -28,7 +28,7 @@ class GicV3 {
 
   /// The interrupt being signalled; it is active until `end`.
   static Id acknowledge() {
-    Id id = 0;
+    Id id = 0;  // NOLINT(misc-const-correctness): the instruction writes it
     asm volatile("mrc p15, 0, %0, c12, c12, 0" : "=r"(id));  // ICC_IAR1
     return id;
   }
