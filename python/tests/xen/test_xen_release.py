@@ -1,5 +1,10 @@
 """Samples count only if Dom0 let the measured domain go before they began, with the load there."""
 
+import re
+import subprocess
+from importlib import resources
+from pathlib import Path
+
 import pytest
 
 from latenz.boards.console import Received, Stream
@@ -23,6 +28,7 @@ probe = "{probe}"
 stressor = "{stressor}"
 {duration}
 """
+SCRIPT = Path(str(resources.files("latenz.stacks"))) / "init" / "xen_dom0.sh"
 HELLO = {"timer": "generic", "timer_hz": 1_000_000_000, "core": "cortex-a53"}
 BEHIND = "counter_behind_ns=100000000"
 
@@ -111,3 +117,16 @@ def test_a_linux_guest_begins_on_a_whole_second(stack):
     assert linux._begin_ns() % 1_000_000_000 == 0
     with pytest.raises(BadInput, match="let the measured domain go at 6000000000 ns"):
         linux.collect(received(told(6_000_000_000)))
+
+
+def test_dom0_s_program_reads_the_options_that_it_is_given(stack):
+    read = set(re.findall(r"\$\(option (\w+)\)", SCRIPT.read_text()))
+    given = set()
+    for load in ("none", "spin", "all"):
+        given |= set(re.findall(r"latenz\.(\w+)=", stack(load)._dom0_arguments()))
+    assert read == given
+
+
+def test_dom0_s_program_is_sound_shell():
+    done = subprocess.run(["shellcheck", SCRIPT], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
