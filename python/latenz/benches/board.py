@@ -190,7 +190,9 @@ class _Measurement:
         outcome = self._outcome(received, trouble)
         settings = self.assignment.condition.engine
         if isinstance(settings, InterruptSettings) and settings.path and not trouble:
-            outcome["path"] = self._path(payload, received)
+            outcome["path"] = told = self._path(payload, received)
+            if "reason" in told:
+                outcome["notes"] = [f"no path was recorded: {told['reason']}"]
         return outcome
 
     def _path(self, payload: "Payload", measured: "Received") -> dict[str, Any]:
@@ -214,11 +216,12 @@ class _Measurement:
             if trouble is not None or self.watch.stopped:
                 return {"state": "failed", "reason": trouble or "stopped"}
             latencies_ns, tick_ns = ticks_ns(received)
-            same = received.streams == measured.streams
+            if received.streams != measured.streams:
+                return {"state": "failed", "reason": "recording changed the samples"}
             recorder.read(Software(*programs), latencies_ns[:_CAPTURES], tick_ns).save(self.folder)
         except BadInput as mistake:
             return {"state": "failed", "reason": str(mistake)}
-        return {"state": "recorded", "samples_unchanged": same, "file": "path.json"}
+        return {"state": "recorded", "file": "path.json"}
 
     def _boot(
         self,

@@ -20,6 +20,9 @@ from markupsafe import Markup
 
 from latenz import published
 from latenz.errors import BadInput
+from latenz.explain.calibration import calibrations, compare
+from latenz.explain.model import FILE_NAME, PathFile
+from latenz.explain.picture import section, shown
 from latenz.files import replacing
 from latenz.model import Deadline, Handling, SampleSet
 from latenz.report import words
@@ -65,6 +68,8 @@ class ReportedRun:
     info: RunInfo | None = None
     schedules: Sequence[tuple[str, bytes]] = ()
     """Pictures of schedules (SVG), each with what it shows."""
+    paths: Sequence[tuple[str, PathFile]] = ()
+    """Recorded paths of interrupts, by condition."""
 
 
 def open_runs(paths: Sequence[Path]) -> list[ReportedRun]:
@@ -86,7 +91,9 @@ def _open_run(path: Path, name: str) -> ReportedRun:
         return ReportedRun(name, open_sample_sets(path))
     run = Run.open(path)
     reference = [one for table in run.info.published for one in published.load(table)]
-    return ReportedRun(name, [*run.sample_sets, *reference], run.info, _schedules(path))
+    return ReportedRun(
+        name, [*run.sample_sets, *reference], run.info, _schedules(path), _paths(path)
+    )
 
 
 def _schedules(folder: Path) -> list[tuple[str, bytes]]:
@@ -96,6 +103,30 @@ def _schedules(folder: Path) -> list[tuple[str, bytes]]:
         for picture in sorted(folder.rglob("schedule*.svg"))
         if picture.is_file() and picture.stat().st_size <= _LARGEST_PICTURE
     ][:_MOST_PICTURES]
+
+
+def _paths(folder: Path) -> list[tuple[str, PathFile]]:
+    """Return the paths of interrupts that boards left in their run."""
+    return [
+        (found.parent.name, PathFile.load(found))
+        for found in sorted(folder.glob(f"*/{FILE_NAME}"))
+        if found.is_file() and found.stat().st_size <= _LARGEST_PICTURE
+    ][:_MOST_PICTURES]
+
+
+def _path_section(runs: Sequence[ReportedRun]) -> Markup | None:
+    """Return the picture of all recorded paths, and a model of silicon beside published rows."""
+    found = [
+        (name, shown(f"{run.name}: {name}" if len(runs) > 1 else name, file))
+        for run in runs
+        for name, file in run.paths
+    ]
+    if not found:
+        return None
+    usual = {name: each.path for name, each in found}
+    cores = calibrations()
+    compared = {key: compare(core, usual) for key, core in cores.items()}
+    return section([each for _, each in found], compared, cores)
 
 
 @dataclass(frozen=True)
@@ -223,6 +254,7 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
             if run.info is not None
             for each in neighbourhoods(run.info.conditions, _of_run(run, runs, views))
         ],
+        paths=_path_section(runs),
         tails=[_tail_row(view, view.tail) for view in views if view.tail is not None],
         worst=[(view, found) for view in views if (found := worst_samples(view))],
         notes=_notes(views),
