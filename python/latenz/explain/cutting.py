@@ -38,10 +38,16 @@ def paths(
         key = (events[begin.event :], begin.instructions)
         found.setdefault(key, []).append(number)
         begins.setdefault(key, begin)
-    made = [
-        _path(key[0], software, numbers, begins[key], latencies_ns, tick_ns)
-        for key, numbers in found.items()
-    ]
+    made: list[InterruptPath] = []
+    for key, numbers in found.items():
+        path = _path(key[0], software, numbers, begins[key], latencies_ns, tick_ns)
+        for number, each in enumerate(made):  # the emulator may cut the same code into other blocks
+            if (each.begin, each.segments) == (path.begin, path.segments):
+                both = each.interrupts + path.interrupts
+                made[number] = each.model_copy(update={"interrupts": both})
+                break
+        else:
+            made.append(path)
     return sorted(made, key=lambda path: (-path.interrupts, path.first))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from latenz.explain.calibration import Calibration, Comparison
+from latenz.explain.calibration import Calibration, Comparison, calibrations, compare
 from latenz.explain.model import InterruptPath, PathFile, Segment
 from latenz.explain.software import Term
 
@@ -43,6 +43,18 @@ def shown(label: str, file: PathFile) -> Shown:
     """Return the usual path of a condition."""
     interrupts = sum(path.interrupts for path in file.paths)
     return Shown(label, file.paths[0], interrupts, len(file.paths))
+
+
+def section_for(files: Mapping[str, PathFile]) -> Markup:
+    """Return the picture, the tables, and the model beside published rows, for a report.
+
+    Args:
+        files: What was recorded, by the names of the conditions.
+    """
+    usual = {name: file.paths[0] for name, file in files.items()}
+    cores = calibrations()
+    compared = {name: compare(core, usual) for name, core in cores.items()}
+    return section([shown(name, file) for name, file in files.items()], compared, cores)
 
 
 @dataclass(frozen=True)
