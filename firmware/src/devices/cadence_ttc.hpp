@@ -67,8 +67,9 @@ class CadenceTtc {
       Control::write(overflow_mode | restart);
     }
 
-    /// Waits for the event; returns how long ago it was. It looks again after seven eighths of what
-    /// is left: every access of a device costs an emulator much.
+    /// Waits for the event; returns how long ago it was. It looks again after an eighth of what is
+    /// left: every access of a device costs an emulator much, but a pause lasts longer while other
+    /// emulated cores are busy, and must not last beyond the event.
     static std::uint64_t wait() {
       std::uint64_t seen = Value::read();
       while (seen < gap_) {
@@ -90,9 +91,9 @@ class CadenceTtc {
    private:
     static constexpr std::uint32_t calibrated_turns = 1024;
 
-    /// Turns of a pause that last seven eighths of some ticks.
+    /// Turns of a pause that last an eighth of some ticks where no other core is busy.
     static std::uint32_t turns(std::uint32_t ticks) {
-      return ticks * (calibrated_turns / 8 * 7) / calibrated_ticks_;
+      return ticks * (calibrated_turns / 8) / calibrated_ticks_;
     }
 
     static inline std::uint64_t gap_ = 0;
