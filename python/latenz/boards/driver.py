@@ -73,7 +73,12 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
         from latenz.engines.base import program_version
 
         version = program_version(self._emulator(), "--version")
-        return {"qemu": version or "unknown", "machine": self.machine, "cpu": self.cpu}
+        return {
+            "qemu": version or "unknown",
+            "machine": self.machine,
+            "cpu": self.cpu,
+            "options": " ".join(self.extra_args),
+        }
 
     def on(self) -> None:
         """Start the emulator; when it has given its serial lines and its monitor, let it run."""
