@@ -20,9 +20,8 @@ from markupsafe import Markup
 
 from latenz import published
 from latenz.errors import BadInput
-from latenz.explain.calibration import calibrations, compare
 from latenz.explain.model import FILE_NAME, PathFile
-from latenz.explain.picture import section, shown
+from latenz.explain.picture import section_for
 from latenz.files import replacing
 from latenz.model import Deadline, Handling, SampleSet
 from latenz.report import words
@@ -116,17 +115,12 @@ def _paths(folder: Path) -> list[tuple[str, PathFile]]:
 
 def _path_section(runs: Sequence[ReportedRun]) -> Markup | None:
     """Return the picture of all recorded paths, and a model of silicon beside published rows."""
-    found = [
-        (name, shown(f"{run.name}: {name}" if len(runs) > 1 else name, file))
+    found = {
+        f"{run.name}: {name}" if len(runs) > 1 else name: file
         for run in runs
         for name, file in run.paths
-    ]
-    if not found:
-        return None
-    usual = {name: each.path for name, each in found}
-    cores = calibrations()
-    compared = {key: compare(core, usual) for key, core in cores.items()}
-    return section([each for _, each in found], compared, cores)
+    }
+    return section_for(found) if found else None
 
 
 @dataclass(frozen=True)
