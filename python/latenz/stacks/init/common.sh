@@ -18,10 +18,19 @@ start_load() {
   kill -0 $load_pid 2>/dev/null || note "the load ended before measuring: $load"
 }
 
+# Some of stress-ng's processes do not end when they are told; it waits for them for ever.
+kill_stragglers() {
+  for folder in /proc/[0-9]*; do
+    read -r pid name _ 2>/dev/null <"$folder/stat" || continue
+    case $name in '(stress-ng-'*) kill -KILL "$pid" ;; esac
+  done
+}
+
 stop_load() {
   [ -n "$load" ] || return 0
+  chrt -f -p 1 $$ >/dev/null # a load of a thousand processes must not keep this from going on
   if kill -TERM "$load_pid" 2>/dev/null; then
-    (sleep 5 && kill -KILL "$load_pid") 2>/dev/null &
+    (sleep 1; kill_stragglers; sleep 1; kill -KILL "$load_pid") 2>/dev/null &
     wait "$load_pid"
   else
     note "the load died while measuring: $load"
