@@ -93,8 +93,8 @@ def load_command(
 ) -> list[str]:
     """Return the program that is the load on a board, with its arguments; empty for none.
 
-    `stress-ng --all N` leaves nothing out here, as the publication: the machine it could harm is
-    thrown away.
+    Of the wanted classes nothing is left out here, and all run at once, as in the publication: the
+    machine they could harm is thrown away.
 
     Args:
         load: The load's settings.
@@ -115,6 +115,7 @@ def load_command(
     elif isinstance(load, StressNgAllSettings):
         left_out = [*load.exclude, *(_DISTURBING if beside_probe else ())]
         chosen = ["--all", str(load.instances)]
+        chosen += [] if load.everything else ["--class", ",".join(load.classes)]
         chosen += ["--exclude", ",".join(left_out)] if left_out else []
     else:
         raise BadInput("does not run on boards", load.kind, "take stress-ng-cpu or stress-ng-all")
