@@ -30,24 +30,24 @@ processes() {
 
 # Some of stress-ng's processes do not end when they are told; it waits for them for ever.
 kill_stragglers() {
-  killed=
+  killed=0
   for folder in /proc/[0-9]*; do
     read -r pid name state _ 2>/dev/null <"$folder/stat" || continue
     case "$name $state" in
       '(stress-ng-'*' Z') ;;
-      '(stress-ng-'*) kill -KILL "$pid" && killed="$killed $name" ;;
+      '(stress-ng-'*) kill -KILL "$pid" && killed=$((killed + 1)) ;;
     esac
   done
-  [ -z "$killed" ] || note "killed, as they did not end when told:$(echo "$killed" | tr ' ' '\n' |
-    sort | uniq -c | sed 's/ *\([0-9]*\) (stress-ng-\(.*\))/ \1 \2/' | tr '\n' ',')"
+  [ $killed = 0 ] || note "$killed processes of the load were killed, as they did not end when told"
 }
 
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
-mount -t tmpfs tmp /tmp
 mkdir -p /dev/shm
-mount -t tmpfs shm /dev/shm
+# Small: stress-ng fills them, and Dom0 must keep enough memory to go on.
+mount -t tmpfs -o size=32m tmp /tmp
+mount -t tmpfs -o size=32m shm /dev/shm
 cat /proc/version
 modprobe xen_privcmd || die "the module xen_privcmd cannot be loaded"
 
@@ -56,17 +56,25 @@ control pin 0 1
 control pin $measured 0
 control list
 
-# Neither the priorities of the load nor its hunger for memory may keep this from going on.
-chrt --fifo --pid 99 $$
 load=$(option load)
+load_class=$(option load_class)
 load_pid=
 if [ -n "$load" ]; then
   cd /tmp || die "there is no /tmp"
-  # shellcheck disable=SC2046,SC2086 # words
-  chrt $(option load_class) $load >/tmp/load.log 2>&1 &
+  # shellcheck disable=SC2086 # words
+  chrt $load_class $load >/tmp/load.log 2>&1 &
   load_pid=$!
 fi
+# Neither the priorities of the load nor its hunger for memory may keep this from going on.
+chrt --fifo --pid 99 $$
 echo -1000 >/proc/self/oom_score_adj
+running=$(processes)
+tries=0
+until [ "$running" -ge "$(option least_processes)" ]; do
+  [ $((tries += 1)) -le 100 ] || die "the load has only $running processes: $(tail -n 1 /tmp/load.log)"
+  usleep 50000
+  running=$(processes)
+done
 usleep "$(option settle_us)"
 if [ -n "$load" ] && ! kill -0 "$load_pid" 2>/dev/null; then
   die "the load ended before measuring: $(tail -n 1 /tmp/load.log)"
@@ -83,7 +91,7 @@ cat /run/end.log
 if [ -n "$load" ]; then
   kill -0 "$load_pid" 2>/dev/null || note "the load died while measuring: $(tail -n 1 /tmp/load.log)"
   kill -TERM "$load_pid" 2>/dev/null
-  (sleep 1; kill_stragglers; sleep 2; kill -KILL "$load_pid") 2>/dev/null &
+  (usleep 500000; kill_stragglers; sleep 2; kill -KILL "$load_pid") 2>/dev/null &
   wait "$load_pid"
   cat /tmp/load.log
 fi
