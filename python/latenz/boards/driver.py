@@ -9,6 +9,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import attr
 from labgrid import target_factory
@@ -62,6 +63,7 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
         self._program: KeptProgram | None = None
         self._monitor: QEMUMonitorProtocol | None = None
         self._lines: list[socket.socket] = []
+        self._logs: list[BinaryIO] = []
         self.command: list[str] = []
 
     def prepare(self, payload: Payload, folder: Path, extra: tuple[str, ...]) -> None:
@@ -102,7 +104,9 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
             self._monitor = None
         for line in self._lines:
             line.close()
-        self._lines = []
+        for log in self._logs:
+            log.close()
+        self._lines, self._logs = [], []
         if self._program is not None:
             self._program.stop()
             self._program = None
@@ -125,6 +129,9 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
         """Return what the serial lines have brought, waiting for at most the given time."""
         ready, _, _ = select.select(self._lines, [], [], timeout_s)
         found = [(self._lines.index(line), data) for line in ready if (data := line.recv(_CHUNK))]
+        for number, data in found:
+            self._logs[number].write(data)
+            self._logs[number].flush()
         if ready and not found:
             raise BadInput(self._ending(), os.fspath(self._folder))
         return found
@@ -166,6 +173,9 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
         self._program = KeptProgram(self.command, self._folder / "emulator.out", log, _GRACE_S)
         try:
             self._lines = [self._accepted(each) for each in listening]
+            self._logs = [
+                (self._folder / _log_name(number)).open("wb") for number in range(payload.uarts)
+            ]
             monitor.settimeout(_START_LIMIT_S)
             monitor.accept(_START_LIMIT_S)
             self._monitor = monitor
@@ -201,6 +211,8 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
         path = self.real_time_core
         monitor.cmd("qom-set", path=path, property="start-powered-off", value=False)
         monitor.cmd("system_reset")
+        while (event := monitor.pull_event(wait=_START_LIMIT_S)) and event["event"] != "RESET":
+            pass
 
     def _arguments(self, payload: Payload, sockets: Path) -> list[str]:
         machine = self.machine + ",virtualization=on" * payload.hypervisor
@@ -208,12 +220,13 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
         arguments = ["-M", machine, *(["-cpu", self.cpu] if self.cpu else [])]
         arguments += ["-smp", str(smp), "-m", str(payload.memory_mib)]
         arguments += ["-nodefaults", "-display", "none", "-S", *self.extra_args]
+        if not payload.real_time_cores:  # those are switched on by a reset
+            arguments.append("-no-reboot")
         # Time is instructions, and the date is always the same: see docs/boards.md.
         arguments += ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm"]
         for number in range(payload.uarts):
             line = f"serial{number}"
-            log = _escaped(self._folder / _log_name(number))
-            arguments += ["-chardev", f"socket,id={line},path={sockets / line},logfile={log}"]
+            arguments += ["-chardev", f"socket,id={line},path={sockets / line}"]
             arguments += ["-serial", f"chardev:{line}"]
         arguments += ["-chardev", f"socket,id=monitor,path={sockets / 'monitor'}"]
         arguments += ["-mon", "chardev=monitor,mode=control"]
