@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 ENVIRONMENTS = Path(__file__).parents[1] / "boards" / "environments"
 _POLL_S = 0.2
 _NS = 1_000_000_000
-_CAPTURES = 32
-"""Interrupts whose paths are recorded: enough to see each kind of path a few times."""
+_CAPTURES = 512
+"""Interrupts whose paths are recorded: all of the publications' 400, the rare ones among them."""
 
 
 class Board(Bench):

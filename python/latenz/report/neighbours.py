@@ -5,14 +5,18 @@ that merely spins can therefore change figures that no real neighbour would. Wha
 only what differs from such a baseline.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from latenz.explain.model import PathFile
 from latenz.report.collect import View
 from latenz.report.words import duration
 
 BASELINE = "spin"
+_NOT_FIRST = ("amp",)
+"""Stacks that measure on a core which is not the first of the emulated ones."""
 _NOT_MODELLED = (
     "Every instruction takes 1 ns here, whatever the caches hold and whoever else uses the bus:"
     " emulation knows no caches, no DRAM, no interconnect. What a load adds by those on silicon"
@@ -51,12 +55,17 @@ class Neighbourhood:
     caution: str = _NOT_MODELLED
 
 
-def neighbourhoods(accounts: Sequence[dict[str, Any]], views: list[View]) -> list[Neighbourhood]:
+def neighbourhoods(
+    accounts: Sequence[dict[str, Any]],
+    views: list[View],
+    paths: Mapping[str, PathFile] | None = None,
+) -> list[Neighbourhood]:
     """Group the conditions of emulated boards that differ in the load only.
 
     Args:
         accounts: Of the run's conditions.
         views: Of the run's sample sets.
+        paths: Recorded paths, by condition; they tell what longer paths do more.
 
     Returns:
         Groups in which at least one condition has a load.
@@ -70,7 +79,8 @@ def neighbourhoods(accounts: Sequence[dict[str, Any]], views: list[View]) -> lis
                 groups.setdefault(key, []).append((account, by_name[name]))
     return [
         Neighbourhood(
-            _title(group[0]), [_judged(*each, group) for each in sorted(group, key=_rank)]
+            _title(group[0]),
+            [_judged(*each, group, paths or {}) for each in sorted(group, key=_rank)],
         )
         for group in groups.values()
         if any(_load(account) != "none" for account, _ in group)
@@ -105,7 +115,10 @@ def _hash(account: dict[str, Any], view: View) -> Any:
 
 
 def _judged(
-    account: dict[str, Any], view: View, group: list[tuple[dict[str, Any], View]]
+    account: dict[str, Any],
+    view: View,
+    group: list[tuple[dict[str, Any], View]],
+    paths: Mapping[str, PathFile],
 ) -> Neighbour:
     load = _load(account)
     if load == "none":
@@ -118,7 +131,10 @@ def _judged(
     if baseline is None:
         finding = "no row with a spinning neighbour: nothing can be said about the load"
         return Neighbour(view, load, finding)
-    return Neighbour(view, load, _compared("the spinning neighbour's", account, view, baseline))
+    finding = _compared("the spinning neighbour's", account, view, baseline)
+    if finding.startswith("differs"):
+        finding += "; " + _explained(account, paths)
+    return Neighbour(view, load, finding)
 
 
 def _compared(
@@ -133,4 +149,27 @@ def _compared(
         f"differs from {whose}: median {duration(mine.median_ns)} against"
         f" {duration(theirs.median_ns)}, max {duration(mine.max_ns)} against"
         f" {duration(theirs.max_ns)}"
+    )
+
+
+def _explained(account: dict[str, Any], paths: Mapping[str, PathFile]) -> str:
+    """Return why samples differ, as far as recorded paths tell."""
+    if account.get("stack", {}).get("kind") in _NOT_FIRST:
+        return (
+            "the measured core is not the first of the emulated ones and waits for the turns of the"
+            " others, so that nothing follows about the load"
+        )
+    recorded = paths.get(str(account.get("condition")))
+    if recorded is None:
+        return "path = true would tell why"
+    usual = recorded.paths[0]
+    longest = max(recorded.paths, key=lambda path: path.instructions)
+    if longest.instructions <= usual.instructions:
+        return "no longer path was recorded"
+    more = Counter({part.category: part.instructions for part in longest.categories()})
+    more.subtract({part.category: part.instructions for part in usual.categories()})
+    told = ", ".join(f"{count:+,} {name}" for name, count in more.most_common(3) if count > 0)
+    return (
+        f"the longest recorded path has {longest.instructions:,} instructions where most have"
+        f" {usual.instructions:,}: {told}"
     )

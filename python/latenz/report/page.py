@@ -246,7 +246,9 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
             each
             for run in runs
             if run.info is not None
-            for each in neighbourhoods(run.info.conditions, _of_run(run, runs, views))
+            for each in neighbourhoods(
+                run.info.conditions, _of_run(run, runs, views), dict(run.paths)
+            )
         ],
         paths=_path_section(runs),
         tails=[_tail_row(view, view.tail) for view in views if view.tail is not None],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from latenz.explain.model import InterruptPath, PathFile, Segment
 from latenz.model import Metadata, SampleSet, TimeBase
 from latenz.report import open_runs, write_report
 from latenz.store.run import RunWriter
@@ -76,3 +77,31 @@ def test_nothing_is_said_of_a_load_without_a_baseline(tmp_path):
 @pytest.mark.parametrize("measured", [[("x", "none", IDLE)], []])
 def test_no_section_without_loads(tmp_path, measured):
     assert page_of(tmp_path, [*measured, ("y", "none", IDLE)]) == ""
+
+
+def test_longer_paths_tell_what_they_do_more(tmp_path):
+    def path(interrupts: int, **instructions: int) -> InterruptPath:
+        segments = [
+            Segment(program="Xen", category=name, term="t_hyp", instructions=n, symbols={name: n})
+            for name, n in instructions.items()
+        ]
+        return InterruptPath(
+            first=0,
+            interrupts=interrupts,
+            latency_ns=None,
+            instructions=sum(instructions.values()),
+            begin="exception",
+            unaccounted_ns=0,
+            segments=segments,
+        )
+
+    paths = PathFile(
+        tick_ns=1, paths=(path(399, entry=100, injection=50), path(1, entry=100, scheduler=600))
+    )
+    measured = [("x", "none", CALM), ("x-spin", "spin", CALM), ("x-stress", "stress-ng-all", LATE)]
+    page_of(tmp_path / "first", measured)
+    (tmp_path / "first" / "run" / "x-stress").mkdir(exist_ok=True)
+    paths.save(tmp_path / "first" / "run" / "x-stress")
+    write_report(open_runs([tmp_path / "first" / "run"]), tmp_path / "page.html")
+    said = " ".join((tmp_path / "page.html").read_text().split())
+    assert "has 700 instructions where most have 150: +600 scheduler" in said
