@@ -9,7 +9,7 @@ cpp := $(shell git ls-files '*.hpp' '*.cpp' 2>/dev/null)
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-demo: ## set up, measure this machine for a minute, write results/demo/report.html
+demo: ## set up, measure this machine and an emulated board, write results/demo/report.html
 	@rm -rf results/demo
 	@./latenz run experiments/quick.toml -o results/demo/run; status=$$?; \
 	  case $$status in 0|1|3) ;; *) exit $$status ;; esac; \
