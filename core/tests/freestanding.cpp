@@ -10,6 +10,7 @@
 #include "latenz/moments.hpp"
 #include "latenz/monitor.hpp"
 #include "latenz/sample_scan.hpp"
+#include "latenz/split_mix.hpp"
 #include "latenz/time.hpp"
 #include "latenz/wide_integer.hpp"
 

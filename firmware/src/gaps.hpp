@@ -6,24 +6,9 @@
 #include <bit>
 #include <cstdint>
 
+#include "latenz/split_mix.hpp"
+
 namespace latenz::firmware {
-
-/// splitmix64 (Steele, Lea, Flood 2014).
-class SplitMix64 {
- public:
-  constexpr explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
-
-  constexpr std::uint64_t next() {
-    state_ += 0x9E37'79B9'7F4A'7C15U;
-    std::uint64_t mixed = state_;
-    mixed = (mixed ^ (mixed >> 30U)) * 0xBF58'476D'1CE4'E5B9U;
-    mixed = (mixed ^ (mixed >> 27U)) * 0x94D0'49BB'1331'11EBU;
-    return mixed ^ (mixed >> 31U);
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 /// log2 of m / 2^31 for 2^31 <= m < 2^32, in units of 2^-24: a bit for each squaring.
 constexpr std::uint32_t fraction_of_log2(std::uint32_t m) {

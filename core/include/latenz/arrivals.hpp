@@ -14,22 +14,15 @@
 
 #include "latenz/distances.hpp"
 #include "latenz/monitor.hpp"
+#include "latenz/split_mix.hpp"
 #include "latenz/time.hpp"
 
 namespace latenz {
 
-/// splitmix64 (Steele, Lea, Flood 2014): passes BigCrush, one multiplication chain a number.
-class Random {
+/// Random numbers as simulations need them.
+class Random : public SplitMix64 {
  public:
-  constexpr explicit Random(std::uint64_t seed) : state_(seed) {}
-
-  constexpr std::uint64_t next() {
-    state_ += 0x9E37'79B9'7F4A'7C15U;
-    std::uint64_t mixed = state_;
-    mixed = (mixed ^ (mixed >> 30U)) * 0xBF58'476D'1CE4'E5B9U;
-    mixed = (mixed ^ (mixed >> 27U)) * 0x94D0'49BB'1331'11EBU;
-    return mixed ^ (mixed >> 31U);
-  }
+  using SplitMix64::SplitMix64;
 
   /// A whole number of 0 .. most, each as likely as the others to within 2^-64 of the range.
   constexpr std::int64_t up_to(std::int64_t most) {
@@ -66,8 +59,6 @@ class Random {
     const double series = even + (z2 * odd);
     return -((2.0 * z * series) + (exponent * std::numbers::ln2));
   }
-
-  std::uint64_t state_;
 };
 
 /// Times from a list, in order.

@@ -104,7 +104,9 @@ class FrameDecoder {
     size_ = 0;
     unsigned bits = 0;
     unsigned pending = 0;
-    for (const char letter : held().substr(2, length_ - 3)) {
+    const std::string_view letters(held_.data() + start_mark.size(),
+                                   length_ - start_mark.size() - 1);  // substr could throw
+    for (const char letter : letters) {
       pending = (pending << 6U) | static_cast<unsigned>(FrameAlphabet::value(letter));
       bits += 6;
       if (bits < 8) continue;
