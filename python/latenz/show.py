@@ -23,15 +23,16 @@ _TIME_BASE = {
 
 
 def print_summaries(summaries: Sequence[Summary], console: Console | None = None) -> None:
-    """Print one table of statistics for each time base, the verdicts, and all notes."""
+    """Print tables of statistics and of verdicts for each time base, and all notes."""
     console = console or Console()
     if not console.is_terminal:
         console.width = _PIPE_WIDTH
     ordered = sorted(summaries, key=lambda summary: summary.time_base)
     for time_base, group in groupby(ordered, key=lambda summary: summary.time_base):
         console.print(_statistics(_TIME_BASE[time_base], list(group)))
-    if any(summary.deadlines for summary in summaries):
-        console.print(_verdicts(summaries))
+    judged = [summary for summary in ordered if summary.deadlines]
+    for time_base, group in groupby(judged, key=lambda summary: summary.time_base):
+        console.print(_verdicts(time_base, list(group)))
     for summary in summaries:
         for note in summary.notes:
             console.print(f"{escape(summary.name)}: {escape(note)}", style="dim")
@@ -87,9 +88,12 @@ def _unit(summaries: Sequence[Summary]) -> tuple[str, int]:
     return ("µs", 1_000) if largest >= 1_000 else ("ns", 1)
 
 
-def _verdicts(summaries: Sequence[Summary]) -> Table:
+def _verdicts(time_base: str, summaries: Sequence[Summary]) -> Table:
     confidence = next(v.confidence for summary in summaries for v in summary.deadlines)
-    table = _table(f"verdicts; P: upper bound on the exceedance probability, {confidence:.4g} sure")
+    table = _table(
+        f"verdicts, {time_base}; P: upper bound on the exceedance probability, "
+        f"{confidence:.4g} sure"
+    )
     table.add_column("deadline", overflow="fold", min_width=6)
     table.add_column("verdict", min_width=9)
     for heading in ("limit", "max", "exceeding", "P"):

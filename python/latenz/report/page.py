@@ -42,6 +42,9 @@ from latenz.store import open_sample_sets
 from latenz.store.run import Run, RunInfo
 
 _SEVERITY = {"violates": 0, "not shown": 1, "meets": 2}
+_VIRTUAL = (
+    " Sets marked virtual are judged by instructions at 1 ns, which shows nothing of silicon."
+)
 _WORST_SHOWN = 20
 _LARGEST_PICTURE = 4 << 20
 _MOST_PICTURES = 40
@@ -320,11 +323,12 @@ def _overall(judged: list[JudgedDeadline]) -> tuple[str, str]:
     all_of = f"All {found} deadlines are" if found > 1 else "The deadline is"
     of = f"{found} of {len(judged)} deadlines" if len(judged) > 1 else "The deadline"
     is_or_are = "is" if found == 1 else "are"
+    virtual = any(j.view.time_base == "virtual" for each in judged for j in each.judgements)
     return worst, {
         "violates": f"{of} {is_or_are} violated.",
         "not shown": f"{of} {is_or_are} not shown to be met. None is violated.",
         "meets": f"{all_of} met.",
-    }[worst]
+    }[worst] + _VIRTUAL * virtual
 
 
 def _quantile(probability: str, summary: Summary) -> int | None:
