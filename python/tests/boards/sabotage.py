@@ -79,13 +79,21 @@ def killed_after(seconds: float) -> int:
     return 1
 
 
+FILES = {
+    "truncated kernel": ("-kernel", lambda data: data[:100]),
+    "damaged parameters": ("-kernel", lambda data: data.replace(b"LATENZPB", b"LATENZXX")),
+    "damaged tree": ("-dtb", lambda data: data[: len(data) // 2]),
+    "no first program": ("-initrd", lambda data: data[:512]),
+    "no stress-ng": ("-initrd", lambda d: d.replace(b"bin/stress-ng\0", b"bin/stress-no\0")),
+}
+"""What is spoiled of which file that QEMU is given."""
+
+
 def main(how: str) -> int:
     if "--version" in sys.argv:
         return subprocess.call([QEMU, "--version"])
-    if how == "truncated kernel":
-        return start(spoiled_copy("-kernel", lambda data: data[:100])).wait()
-    if how == "damaged parameters":
-        return start(spoiled_copy("-kernel", lambda d: d.replace(b"LATENZPB", b"LATENZXX"))).wait()
+    if how in FILES:
+        return start(spoiled_copy(*FILES[how])).wait()
     if how == "dropping":
         return through(dropping)
     if how == "noisy":

@@ -78,6 +78,50 @@ def check_next(told: dict[str, dict], folder: Path) -> None:
     assert "next/interrupt" in names
 
 
+LINUX = """
+name = "faults"
+[[condition]]
+name = "spoiled"
+bench = "virt"
+stack = "linux"
+stressor = "stress-ng-cpu"
+probe = "cyclictest"
+duration = "50 ms"
+[[condition]]
+name = "next"
+bench = "mps3-an536"
+stack = "standalone"
+probe = "interrupt"
+"""
+
+
+def test_linux_that_panics(experiment, tmp_path):
+    path = experiment("no first program").path
+    path.write_text(LINUX)
+    told = run(Experiment.read(path), tmp_path / "run")
+    assert told["spoiled"]["state"] == "failed"
+    assert told["spoiled"]["reason"].startswith("Kernel panic - not syncing")
+    check_next(told, tmp_path / "run")
+
+
+def test_load_that_dies_is_named_with_the_samples(experiment, tmp_path):
+    path = experiment("no stress-ng").path
+    path.write_text(LINUX)
+    told = run(Experiment.read(path), tmp_path / "run")
+    [kept] = [e for e in Run.open(tmp_path / "run").sample_sets if "spoiled" in e.metadata.name]
+    assert any("the load ended before measuring" in note for note in kept.metadata.notes)
+    check_next(told, tmp_path / "run")
+
+
+def test_damaged_device_tree(experiment, tmp_path):
+    path = experiment("damaged tree").path
+    path.write_text(LINUX.replace("linux", "xen").replace("cyclictest", "interrupt"))
+    path.write_text(path.read_text().replace('duration = "50 ms"\n', ""))
+    told = run(Experiment.read(path), tmp_path / "run")
+    assert "the emulator did not start" in told["spoiled"]["reason"]
+    check_next(told, tmp_path / "run")
+
+
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
