@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The static configuration: what `latenz hypervisor build` makes of a system file and puts behind
+// the hypervisor in the image. Little endian, 8 byte aligned; docs/hypervisor.md has the byte
+// table. Freestanding.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace latenz::hypervisor {
+
+enum class Mode : std::uint32_t { plain, paper, carry };
+
+/// A file that is copied into a partition before it starts.
+struct ImageEntry {
+  std::uint64_t stored;  ///< physical address, a multiple of 2 MiB
+  std::uint64_t target;  ///< guest physical address
+  std::uint64_t size;    ///< a multiple of 64; 0: none
+};
+
+struct PartitionEntry {
+  static constexpr std::uint32_t restart_on_fault = 1U << 0U;  ///< otherwise it is stopped
+  static constexpr std::uint32_t says_ready = 1U << 1U;  ///< interrupts begin once it has said so
+  static constexpr std::uint32_t has_console = 1U << 2U;
+
+  std::array<char, 32> name;  ///< zero terminated, cut
+  std::uint32_t cpu;
+  std::uint32_t flags;
+  std::uint64_t memory;        ///< physical address, a multiple of 2 MiB
+  std::uint64_t memory_guest;  ///< guest physical address, a multiple of 2 MiB
+  std::uint64_t memory_size;   ///< a multiple of 2 MiB
+  std::uint64_t entry;         ///< guest physical address
+  std::uint64_t argument;      ///< in x0
+  std::array<ImageEntry, 4> images;
+};
+
+/// A slot of the TDMA cycle of the first CPU; no slot: one partition has it for itself.
+struct SlotEntry {
+  std::uint32_t partition;
+  std::uint32_t reserved;
+  std::uint64_t length_ns;
+};
+
+struct SourceEntry {
+  static constexpr std::uint32_t monitored = 1U << 0U;
+  static constexpr std::uint32_t is_device = 1U << 1U;  ///< `interrupt` is the device's own
+  static constexpr std::uint32_t is_edge = 1U << 2U;    ///< of a device: deactivated at once
+
+  std::array<char, 32> name;
+  std::uint32_t partition;
+  std::uint32_t flags;
+  std::uint32_t interrupt;  ///< ID at the guest's GIC
+  std::uint32_t distances;  ///< delta-minus(2), (3), ... of the monitor, closed
+  std::uint32_t first_distance;
+  std::uint32_t learned;       ///< length of the vector to be learned; 0: nothing is learned
+  std::uint64_t learn_events;  ///< the monitor is switched on after so many, `distances` allowed
+  std::uint64_t bottom_ns;     ///< C_BH, also the budget of an interposed job
+};
+
+/// Memory or a device's registers that a partition may access.
+struct MappingEntry {
+  static constexpr std::uint32_t writable = 1U << 0U;
+  static constexpr std::uint32_t device = 1U << 1U;
+
+  std::uint32_t partition;
+  std::uint32_t flags;
+  std::uint64_t guest;  ///< multiples of 4 KiB
+  std::uint64_t physical;
+  std::uint64_t size;
+};
+
+/// A shared peripheral interrupt of the board that belongs to a partition and is no source.
+struct InterruptEntry {
+  std::uint32_t partition;
+  std::uint32_t interrupt;
+};
+
+/// An interrupt that the hypervisor raises for a source, by a timer of its own.
+struct ArrivalEntry {
+  std::uint64_t time_ns;  ///< from the start of the first TDMA cycle; never decreasing
+  std::uint32_t source;
+  std::uint32_t reserved;
+};
+
+struct Configuration {
+  static constexpr std::uint64_t expected_magic = 0x5648'5A4E'4554'414C;  ///< "LATENZHV"
+  static constexpr std::uint32_t current_version = 1;
+  static constexpr std::uint64_t address = 0x4040'0000;  ///< on every board
+  static constexpr std::size_t most_partitions = 8;
+  static constexpr std::size_t most_slots = 64;
+  static constexpr std::size_t most_sources = 32;
+  static constexpr std::size_t most_mappings = 32;
+  static constexpr std::size_t most_interrupts = 32;
+  static constexpr std::size_t most_distances = 512;
+  static constexpr std::uint32_t trace_on = 1U << 0U;
+
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t size;  ///< bytes of this struct
+  std::uint32_t crc;   ///< CRC-32 of all behind it
+  Mode mode;
+  std::uint32_t flags;
+  std::uint32_t partitions;
+  std::uint32_t slots;
+  std::uint32_t sources;
+  std::uint32_t mappings;
+  std::uint32_t interrupts;
+  std::uint64_t memory_end;  ///< of the board, first address behind; it begins at 0x4000'0000
+  std::uint64_t arrivals;    ///< physical address of ArrivalEntry[]
+  std::uint64_t arrival_count;
+  std::uint64_t arrival_repeats;    ///< the list is gone through so often, at least once
+  std::uint64_t arrival_period_ns;  ///< from one time to the next
+  std::uint64_t trace;              ///< physical address of TraceRecord[]
+  std::uint64_t trace_records;      ///< the last so many are kept
+  std::uint64_t least_cycles;       ///< TDMA cycles before the end, even if all is done
+  std::array<PartitionEntry, most_partitions> partition;
+  std::array<SlotEntry, most_slots> slot;
+  std::array<SourceEntry, most_sources> source;
+  std::array<MappingEntry, most_mappings> mapping;
+  std::array<InterruptEntry, most_interrupts> interrupt;
+  std::array<std::int64_t, most_distances> distance_ns;
+};
+
+static_assert(sizeof(PartitionEntry) == 176 && sizeof(SlotEntry) == 16);
+static_assert(sizeof(SourceEntry) == 72 && sizeof(MappingEntry) == 32);
+static_assert(offsetof(Configuration, crc) == 16 && offsetof(Configuration, partition) == 112);
+static_assert(sizeof(Configuration) ==
+              112 + (8 * 176) + (64 * 16) + (32 * 72) + (32 * 32) + (32 * 8) + (512 * 8));
+
+}  // namespace latenz::hypervisor
