@@ -12,18 +12,12 @@
 #include <vector>
 
 #include "latenz/arrivals.hpp"
+#include "latenz/handling.hpp"
 #include "latenz/monitor.hpp"
 #include "latenz/system.hpp"
 #include "latenz/time.hpp"
 
 namespace latenz {
-
-/// How an IRQ was handled, decided when it arrived.
-enum class Handling : std::uint8_t {
-  direct,      ///< it arrived in its own partition's slot
-  interposed,  ///< in a foreign slot, and the monitor granted it
-  delayed,     ///< in a foreign slot, and it has to wait for its own
-};
 
 /// One IRQ, from arrival to the end of its bottom handler.
 struct IrqRecord {

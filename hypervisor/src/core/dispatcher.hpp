@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides which partition runs and what becomes of its interrupts: the rules R1 to R6 of
+// docs/rules.md, for a hypervisor to carry out. Freestanding: no heap, no division, no atomics.
+//
+// The hypervisor calls it with interrupts masked. Each time that it is entered:
+//
+//   1. what the guest has done: charge(), then finish_bottom() if a bottom handler has ended;
+//   2. events that are due, in the order of their times, slot edges before arrivals of the same
+//      time (R1, R6): start_slot() when slot_end() has come, raise() for an interrupt;
+//   3. next(). When it starts or ends a job: that context switch is carried out, and all goes on
+//      with 2. Otherwise the partition it says runs, until an interrupt comes, the slot ends, or
+//      its budget is used up.
+//
+// All times have one unit and one origin, whatever they are.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "configuration.hpp"
+#include "dispatcher_plan.hpp"
+#include "interposed_jobs.hpp"
+#include "irq_queue.hpp"
+#include "latenz/handling.hpp"
+#include "latenz/time.hpp"
+#include "source_monitor.hpp"
+#include "statistics.hpp"
+
+namespace latenz::hypervisor {
+
+/// What a top handler decided.
+struct Top {
+  Handling handling = Handling::direct;
+  bool asked = false;     ///< the monitor was
+  bool accepted = false;  ///< by the monitor
+};
+
+/// A bottom handler that has ended.
+struct Finished {
+  bool any = false;  ///< otherwise there was none to end, and nothing has changed
+  Handling handling = Handling::direct;
+  bool timed = false;  ///< otherwise the arrival was not kept: times are those of its queueing
+  std::uint16_t source = 0;
+  Instant arrival;
+  Instant top_start;
+  Duration latency;  ///< from the arrival
+};
+
+/// What is to be done now.
+struct Next {
+  PartitionIndex partition = nobody;        ///< runs; nobody: nothing does, or a job has ended
+  bool interposed = false;                  ///< in a job, for `budget`
+  bool job_started = false;                 ///< C_sched + C_ctx are due
+  bool job_ended = false;                   ///< C_ctx is due
+  bool overrun = false;                     ///< it ended in the middle of a bottom handler
+  std::uint16_t job_source = 0;             ///< of the job: the source that it was granted to
+  Duration budget = Duration::unbounded();  ///< execution time
+
+  /// Nothing has changed: the partition may run.
+  [[nodiscard]] bool settled() const { return !job_started && !job_ended; }
+};
+
+/// One for a processor. It has no constructor to run; begin() comes first.
+///
+/// An IRQ that finds its partition's queue full waits outside, only counted: the monitor is not
+/// asked, it is `delayed` whatever the slot, and enters the queue when there is room, before any
+/// that come later. Its arrival is not kept; statistics count it as untimed.
+template <std::size_t QueueCapacity>
+class BasicDispatcher {
+ public:
+  using Queue = IrqQueue<QueueCapacity>;
+
+  /// Forgets all. What the plan refers to must live on.
+  void begin(const DispatcherPlan& plan) {
+    slots_ = plan.slots;
+    epoch_ = plan.epoch;
+    mode_ = plan.mode;
+    slot_ = slots_.size() - 1;
+    slot_start_ = Instant::long_ago();
+    slot_end_ = epoch_;
+    owner_ = running_ = nobody;
+    job_ = {};
+    orders_ = pending_ = 0;
+    ready_ = 0;
+    begin_partitions();
+    begin_sources(plan.sources);
+  }
+
+  // --- R1: events, in the order of their times ---------------------------------------------------
+
+  /// The next slot of the table begins; the first time the first one.
+  void start_slot() {
+    const PartitionIndex before = owner_;
+    slot_ = slot_ + 1 < slots_.size() ? slot_ + 1 : 0;
+    slot_start_ = slot_end_;
+    slot_end_ += slots_[slot_].length;
+    owner_ = slots_[slot_].partition;
+    if (owner_ == before) return;
+    if (before != nobody && mode_ == Mode::carry) {
+      partitions_[before].jobs.release(++orders_);
+      note_ready(before);
+    }
+    partitions_[owner_].jobs.drop_ready();
+    partitions_[owner_].own_since = slot_start_;
+    note_ready(owner_);
+  }
+
+  /// First half of a top handler, which may ask the monitor: what becomes of an IRQ that arrived
+  /// then. Whoever owned the slot at that time counts, even if another slot has begun since.
+  [[nodiscard]] Top decide(std::uint16_t index, Instant arrival) {
+    Source& source = sources_[index];
+    const bool foreign = owner_at(arrival) != source.partition;
+    const bool asks = source.monitor.is_on() && (foreign || mode_ == Mode::carry);
+    if (source.monitor.is_learning()) source.monitor.learn(arrival);
+    if (!has_room(partitions_[source.partition])) return {.handling = Handling::delayed};
+    Top top = {.handling = foreign ? Handling::delayed : Handling::direct};
+    if (!asks) return top;
+    top.asked = true;
+    top.accepted = source.monitor.accept(arrival);
+    if (foreign && top.accepted) top.handling = Handling::interposed;
+    return top;
+  }
+
+  /// Second half: into the queue.
+  /// @param now start of the top handler
+  void enqueue(std::uint16_t index, Instant arrival, Instant now, Top top) {
+    Source& source = sources_[index];
+    Partition& partition = partitions_[source.partition];
+    count(source.statistics, top);
+    if (partition.stopped) {
+      ++source.statistics.dropped;
+      return;
+    }
+    ++pending_;
+    if (partition.queue.full()) {
+      ++source.statistics.overflowed;
+      ++source.statistics.outside;
+      ++partition.outside;
+      return;
+    }
+    if (top.accepted) grant(index, arrival);
+    partition.queue.push({arrival, now, index, top.handling, true});
+  }
+
+  /// Both halves.
+  Top raise(std::uint16_t source, Instant arrival, Instant now) {
+    const Top top = decide(source, arrival);
+    enqueue(source, arrival, now, top);
+    return top;
+  }
+
+  // --- what a guest has done ---------------------------------------------------------------------
+
+  /// The running partition has executed so long since the last call; comes before finish_bottom().
+  void charge(Duration executed) {
+    if (!job_.active || executed <= Duration()) return;
+    job_.budget = executed < job_.budget ? job_.budget - executed : Duration();
+    job_.in_handler = true;
+  }
+
+  /// The bottom handler at the head of the running partition's queue has ended.
+  Finished finish_bottom(Instant now) {
+    if (running_ == nobody || partitions_[running_].queue.empty()) return {};
+    Partition& partition = partitions_[running_];
+    const PendingIrq irq = partition.queue.head();
+    partition.jobs.complete(partition.queue.first());
+    partition.queue.pop();
+    --pending_;
+    job_.in_handler = false;
+    if (partition.outside > 0) [[unlikely]] {
+      move_in(running_, now);
+    }
+    const Duration latency = now - irq.arrival;
+    SourceStatistics& statistics = sources_[irq.source].statistics;
+    irq.timed ? statistics.count_completed(latency) : statistics.count_untimed();
+    return {true, irq.handling, irq.timed, irq.source, irq.arrival, irq.top_start, latency};
+  }
+
+  // --- R2, R3: what runs -------------------------------------------------------------------------
+
+  /// One step: ends the job that runs, or starts the next, or says who runs. While a job runs it
+  /// only ends that; so it may be called before events of the very instant at which the job's
+  /// bottom handler or its budget has ended (R6).
+  Next next() {
+    if (job_.active) return job_is_over() ? end_job() : run_job();
+    if (ready_ != 0) return start_job();
+    running_ = owner_ != nobody && partitions_[owner_].stopped ? nobody : owner_;
+    return {.partition = running_};
+  }
+
+  // --- faults ------------------------------------------------------------------------------------
+
+  /// The partition's guest starts afresh. Its pending IRQs are kept: the bottom handler that was
+  /// executed starts afresh too. Its jobs end; in mode carry accepted IRQs that are still pending
+  /// get theirs when its next own slot ends.
+  void restart(PartitionIndex index) {
+    partitions_[index].stopped = false;
+    partitions_[index].jobs.drop_ready();
+    note_ready(index);
+    if (job_.active && job_.partition == index) {
+      job_.budget = Duration();
+      job_.in_handler = false;
+    }
+  }
+
+  /// The partition never runs again, unless restarted. Its pending IRQs, and those that come, are
+  /// counted as dropped.
+  void stop(PartitionIndex index) {
+    Partition& partition = partitions_[index];
+    for (; !partition.queue.empty(); partition.queue.pop()) {
+      ++sources_[partition.queue.head().source].statistics.dropped;
+      --pending_;
+    }
+    drop_outside(index);
+    partition.jobs.clear();
+    note_ready(index);
+    partition.stopped = true;
+  }
+
+  // --- what is -----------------------------------------------------------------------------------
+
+  /// Edges of the slot that has begun last: sums of whole slots from the epoch on, whenever
+  /// start_slot() is called. Before the first, the end is the epoch.
+  [[nodiscard]] Instant slot_start() const { return slot_start_; }
+  [[nodiscard]] Instant slot_end() const { return slot_end_; }
+  [[nodiscard]] std::size_t slot() const { return slot_; }
+  [[nodiscard]] PartitionIndex owner() const { return owner_; }
+
+  /// No IRQ is pending, no job waits or runs.
+  [[nodiscard]] bool idle() const { return pending_ == 0 && ready_ == 0 && !job_.active; }
+
+  [[nodiscard]] const Queue& queue(PartitionIndex index) const { return partitions_[index].queue; }
+  [[nodiscard]] bool stopped(PartitionIndex index) const { return partitions_[index].stopped; }
+  [[nodiscard]] std::size_t sources() const { return source_count_; }
+
+  [[nodiscard]] const SourceStatistics& statistics(std::uint16_t source) const {
+    return sources_[source].statistics;
+  }
+  [[nodiscard]] const SourceMonitor& monitor(std::uint16_t source) const {
+    return sources_[source].monitor;
+  }
+
+ private:
+  static constexpr std::size_t most_partitions = Configuration::most_partitions;
+  static constexpr std::size_t most_sources = Configuration::most_sources;
+  static_assert(most_partitions <= 32, "ready_ has a bit for each");
+
+  struct Source {
+    PartitionIndex partition = 0;
+    Duration bottom;
+    SourceMonitor monitor;
+    SourceStatistics statistics;
+  };
+
+  struct Partition {
+    Queue queue;
+    InterposedJobs<QueueCapacity> jobs;
+    std::uint64_t outside = 0;        ///< IRQs that wait for room in the queue
+    std::uint16_t last_moved_in = 0;  ///< source of the last one that had waited
+    bool stopped = false;
+    Instant own_since;  ///< start of the last slot that made the partition the owner
+  };
+
+  struct Job {
+    bool active = false;
+    bool in_handler = false;  ///< it has executed a part of the queue's head
+    PartitionIndex partition = 0;
+    std::uint16_t source = 0;
+    Duration budget;
+  };
+
+  void begin_partitions() {
+    for (Partition& partition : partitions_) {
+      partition.queue.clear();
+      partition.jobs.clear();
+      partition.outside = 0;
+      partition.last_moved_in = 0;
+      partition.stopped = false;
+      partition.own_since = Instant::long_ago();
+    }
+  }
+
+  void begin_sources(std::span<const PlannedSource> sources) {
+    source_count_ = sources.size();
+    for (std::size_t i = 0; i < source_count_; ++i) {
+      sources_[i].partition = sources[i].partition;
+      sources_[i].bottom = sources[i].bottom;
+      sources_[i].monitor.begin(sources[i], mode_);
+      sources_[i].statistics.begin();
+    }
+  }
+
+  // --- slots -------------------------------------------------------------------------------------
+
+  [[nodiscard]] PartitionIndex owner_at(Instant arrival) const {
+    return arrival >= slot_start_ ? owner_ : earlier_owner(arrival);
+  }
+
+  /// Goes back slot by slot: a top handler is seldom late by more than one.
+  [[nodiscard, gnu::noinline]] PartitionIndex earlier_owner(Instant arrival) const {
+    std::size_t slot = slot_;
+    Instant start = slot_start_;
+    while (arrival < start) {
+      if (start <= epoch_) return nobody;
+      slot = (slot == 0 ? slots_.size() : slot) - 1;
+      start = start - slots_[slot].length;
+    }
+    return slots_[slot].partition;
+  }
+
+  // --- top handlers ------------------------------------------------------------------------------
+
+  [[nodiscard]] static bool has_room(const Partition& partition) {
+    return !partition.stopped && !partition.queue.full() && !partition.jobs.full();
+  }
+
+  static void count(SourceStatistics& statistics, Top top) {
+    statistics.count_raised(top.handling);
+    statistics.asked += top.asked ? 1 : 0;
+    statistics.denied += top.asked && !top.accepted ? 1 : 0;
+  }
+
+  /// The next IRQ in the queue was accepted: it gets a job, unless its own slot has begun since it
+  /// arrived (R5); then mode carry remembers it.
+  void grant(std::uint16_t index, Instant arrival) {
+    const PartitionIndex owner = sources_[index].partition;
+    Partition& partition = partitions_[owner];
+    const std::uint64_t irq = partition.queue.end();
+    if (owner_ != owner && (mode_ == Mode::carry || partition.own_since <= arrival)) {
+      partition.jobs.add_ready(irq, index, ++orders_);
+      ready_ |= bit(owner);
+    } else if (mode_ == Mode::carry) {
+      partition.jobs.add_unready(irq, index);
+    }
+  }
+
+  // --- queues that have been full ----------------------------------------------------------------
+
+  /// The queue has room: takes one from outside, from one source after the other.
+  [[gnu::noinline]] void move_in(PartitionIndex index, Instant now) {
+    Partition& partition = partitions_[index];
+    std::uint16_t source = partition.last_moved_in;
+    do {
+      source = static_cast<std::uint16_t>(source + 1U < source_count_ ? source + 1U : 0U);
+    } while (sources_[source].partition != index || sources_[source].statistics.outside == 0);
+    partition.last_moved_in = source;
+    --partition.outside;
+    --sources_[source].statistics.outside;
+    partition.queue.push({now, now, source, Handling::delayed, false});
+  }
+
+  void drop_outside(PartitionIndex index) {
+    for (std::size_t i = 0; i < source_count_; ++i) {
+      SourceStatistics& statistics = sources_[i].statistics;
+      if (sources_[i].partition == index) {
+        statistics.dropped += statistics.outside;
+        pending_ -= statistics.outside;
+        statistics.outside = 0;
+      }
+    }
+    partitions_[index].outside = 0;
+  }
+
+  // --- jobs --------------------------------------------------------------------------------------
+
+  [[nodiscard]] static constexpr std::uint32_t bit(PartitionIndex index) {
+    return std::uint32_t{1} << index;
+  }
+
+  void note_ready(PartitionIndex index) {
+    ready_ = partitions_[index].jobs.any_ready() ? ready_ | bit(index) : ready_ & ~bit(index);
+  }
+
+  /// The partition whose job was made ready first; only if there is one.
+  [[nodiscard]] PartitionIndex first_ready() const {
+    auto first = static_cast<PartitionIndex>(std::countr_zero(ready_));
+    for (std::uint32_t rest = ready_ & (ready_ - 1); rest != 0; rest &= rest - 1) {
+      const auto other = static_cast<PartitionIndex>(std::countr_zero(rest));
+      first = partitions_[other].jobs.oldest() < partitions_[first].jobs.oldest() ? other : first;
+    }
+    return first;
+  }
+
+  Next start_job() {
+    running_ = first_ready();
+    const std::uint16_t source = partitions_[running_].jobs.start();
+    note_ready(running_);
+    job_ = {.active = true,
+            .in_handler = false,
+            .partition = running_,
+            .source = source,
+            .budget = sources_[source].bottom};
+    ++sources_[source].statistics.jobs;
+    Next next = run_job();
+    next.job_started = true;
+    return next;
+  }
+
+  [[nodiscard]] bool job_is_over() const {
+    return job_.budget <= Duration() || partitions_[job_.partition].queue.empty();
+  }
+
+  [[nodiscard]] Next run_job() const {
+    Next next;
+    next.partition = job_.partition;
+    next.interposed = true;
+    next.job_source = job_.source;
+    next.budget = job_.budget;
+    return next;
+  }
+
+  Next end_job() {
+    Next next;
+    next.job_ended = true;
+    next.overrun = job_.in_handler && !partitions_[job_.partition].queue.empty();
+    next.job_source = job_.source;
+    sources_[job_.source].statistics.overruns += next.overrun ? 1 : 0;
+    job_.active = false;
+    running_ = nobody;
+    return next;
+  }
+
+  // Zero before begin(), so that a static dispatcher takes no place in an image.
+  std::span<const PlannedSlot> slots_;
+  Instant epoch_;
+  Instant slot_start_;
+  Instant slot_end_;
+  std::size_t slot_ = 0;
+  PartitionIndex owner_ = 0;
+  PartitionIndex running_ = 0;  ///< executes guest code, if any
+  Mode mode_ = Mode::plain;
+  Job job_;
+  std::uint32_t ready_ = 0;   ///< partitions that have a job to start
+  std::uint64_t orders_ = 0;  ///< jobs made ready, those of a slot's end counting as one
+  std::uint64_t pending_ = 0;
+  std::size_t source_count_ = 0;
+  std::array<Source, most_sources> sources_;
+  std::array<Partition, most_partitions> partitions_;
+};
+
+using Dispatcher = BasicDispatcher<1024>;
+
+}  // namespace latenz::hypervisor

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the dispatcher is told when it begins: slots, sources, mode. Times are in any one unit; the
+// hypervisor uses ticks of the system counter. Freestanding.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "configuration.hpp"
+#include "latenz/time.hpp"
+
+namespace latenz::hypervisor {
+
+using PartitionIndex = std::uint8_t;
+inline constexpr PartitionIndex nobody = 0xFF;
+
+struct PlannedSlot {
+  PartitionIndex partition;
+  Duration length;
+};
+
+struct PlannedSource {
+  PartitionIndex partition;
+  bool monitored;
+  /// delta-minus(2), (3), ..., closed; of a source that learns: no learned distance gets shorter.
+  std::span<const Duration> distances;
+  Duration bottom;             ///< C_BH, the budget of its interposed jobs
+  std::uint32_t learned;       ///< length of the vector to be learned; 0: nothing is learned
+  std::uint64_t learn_events;  ///< arrivals to learn from, before the monitor is switched on
+};
+
+/// Whoever made it has checked it: there is a slot, slots take time, partitions and sources are no
+/// more than Configuration has room for. Slots and distances are not copied.
+struct DispatcherPlan {
+  Mode mode;
+  std::span<const PlannedSlot> slots;
+  std::span<const PlannedSource> sources;
+  Instant epoch = Instant();  ///< the first slot begins
+};
+
+}  // namespace latenz::hypervisor
