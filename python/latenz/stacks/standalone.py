@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Literal
 
+from latenz.engines.base import Obstacle
 from latenz.model import SampleSet
 from latenz.stacks.base import Stack, StackSettings
 
@@ -15,6 +16,9 @@ class StandaloneSettings(StackSettings):
     """Nothing but the firmware runs."""
 
     kind: Literal["standalone"]
+    core: Literal["first", "real-time"] = "first"
+    """`real-time` refuses benches whose first core is none, so that figures of another core never
+    stand under its name."""
 
 
 class Standalone(Stack[StandaloneSettings]):
@@ -26,6 +30,13 @@ class Standalone(Stack[StandaloneSettings]):
     engines = ("interrupt",)
     loads = ("none",)
     planned_s = 3
+
+    @classmethod
+    def obstacle(cls, settings: StandaloneSettings, bench: str) -> Obstacle | None:
+        """Return that the wanted core is not the first one, where that is so."""
+        if settings.core == "first" or bench in _REAL_TIME:
+            return None
+        return Obstacle(f"the first core of {bench} is no real-time core", "take mps3-an536")
 
     def payload(self) -> "Payload":
         """Return the firmware with its parameters."""
@@ -52,4 +63,5 @@ class Standalone(Stack[StandaloneSettings]):
         return "zcu102" if self.job.bench == "zcu102-board" else self.job.bench
 
 
+_REAL_TIME = ("mps3-an536",)
 _MEMORY_MIB = {"zcu102": 2048}
