@@ -3,10 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from latenz.engines import Obstacle
-from latenz.model import Deadline
+from latenz.model import Deadline, Metadata, TimeBase
 
 if TYPE_CHECKING:
     from latenz.experiment.condition import Condition
@@ -48,6 +49,25 @@ class Assignment:
     deadlines: tuple[Deadline, ...]
     writer: "RunWriter"
     repetition: int = 1
+
+    def folder(self) -> Path:
+        """Return the measurement's own folder in the run; made if absent."""
+        folder = self.writer.folder / self.label
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def metadata(self, time_base: TimeBase) -> Metadata:
+        """Return what is known of its sample sets before measuring."""
+        condition = self.condition
+        return Metadata(
+            name=self.label,
+            time_base=time_base,
+            bench=condition.bench,
+            stack=condition.stack,
+            stressor=condition.stressor,
+            condition=condition.name,
+            deadlines=self.deadlines,
+        )
 
 
 class Bench(ABC):

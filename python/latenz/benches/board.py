@@ -13,7 +13,7 @@ from latenz.benches.base import Assignment, Bench, Watch
 from latenz.boards.setup import ensure_boards
 from latenz.engines import InterruptSettings, Obstacle
 from latenz.errors import BadInput
-from latenz.model import Metadata, SampleSet, TimeBase
+from latenz.model import SampleSet, TimeBase
 from latenz.stacks import STACKS, Job, Stack
 
 if TYPE_CHECKING:
@@ -45,7 +45,11 @@ class Board(Bench):
 
     def obstacle(self, condition: "Condition") -> Obstacle | None:
         """Return why a condition cannot be measured here and now, or None if it can."""
-        return self._own_obstacle() or _stack(condition).obstacle(condition.system, self.name)
+        stack = _stack(condition)
+        if self.name not in stack.benches:
+            able = ", ".join(stack.benches)
+            return Obstacle(f"the stack {stack.name} does not run on {self.name}, only on {able}")
+        return stack.obstacle(condition.system, self.name) or self._own_obstacle()
 
     def environment(self) -> Path:
         """Return the labgrid environment that describes the board: the user's own, or ours."""
@@ -59,23 +63,15 @@ class Board(Bench):
 
     def planned_ns(self, condition: "Condition") -> int:
         """Return about how long building, booting and measuring take."""
-        return _stack(condition).planned_s * _NS
+        settings = condition.engine
+        boots = 2 if isinstance(settings, InterruptSettings) and settings.path else 1
+        return boots * _stack(condition).planned_s * _NS
 
     def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
         """Boot, receive, store the sample sets, and return an account."""
         condition = assignment.condition
-        folder = assignment.writer.folder / assignment.label
-        folder.mkdir(parents=True, exist_ok=True)
-        metadata = Metadata(
-            name=assignment.label,
-            time_base=self.time_base,
-            bench=self.name,
-            stack=condition.stack,
-            stressor=condition.stressor,
-            condition=condition.name,
-            deadlines=assignment.deadlines,
-        )
-        job = Job(self.name, condition, folder, metadata)
+        folder = assignment.folder()
+        job = Job(self.name, condition, folder, assignment.metadata(self.time_base))
         stack = _stack(condition)(condition.system, job)
         return _Measurement(self, stack, assignment, watch, folder).account()
 
@@ -208,8 +204,10 @@ class _Measurement:
         folder.mkdir(exist_ok=True)
         try:
             programs = self.stack.programs()
-            if not programs or self.watch.stopped:
-                return {"state": "not recorded"}
+            if not programs:
+                return {"state": "failed", "reason": "this stack's programs are not known"}
+            if self.watch.stopped:
+                return {"state": "failed", "reason": "stopped"}
             self._tell("recording paths")
             recorder = Recorder(folder, handlers(programs[0].symbols), _CAPTURES, WARM_UP)
             received, trouble = self._boot(payload, {}, folder, recorder.arguments())

@@ -10,7 +10,7 @@ from latenz import environment
 from latenz.benches.base import Assignment, Bench, Watch
 from latenz.engines import ENGINES, Engine, Obstacle, Task
 from latenz.errors import BadInput
-from latenz.model import Metadata, TimeBase
+from latenz.model import TimeBase
 from latenz.stress import STRESSORS, Stressor
 
 if TYPE_CHECKING:
@@ -47,19 +47,9 @@ class Host(Bench):
     def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
         """Measure under load, store the sample sets, and return an account."""
         condition = assignment.condition
-        folder = assignment.writer.folder / assignment.label
-        folder.mkdir(parents=True, exist_ok=True)
-        metadata = Metadata(
-            name=assignment.label,
-            time_base=TimeBase.SILICON,
-            bench=self.name,
-            stack=condition.stack,
-            stressor=condition.stressor,
-            condition=condition.name,
-            machine=environment.machine(),
-            kernel=platform.release(),
-            deadlines=assignment.deadlines,
-        )
+        folder = assignment.folder()
+        machine = {"machine": environment.machine(), "kernel": platform.release()}
+        metadata = assignment.metadata(TimeBase.SILICON).model_copy(update=machine)
         task = Task(assignment.writer, folder, metadata, condition.duration_ns)
         engine = _engine(condition)(condition.engine, task)
         planned_ns = self.planned_ns(condition)

@@ -73,7 +73,7 @@ def _shortened(conditions: "Sequence[Condition]", duration: str | None) -> "list
         raise BadInput(f"{duration!r} is not positive", "--duration", 'write for example "10 s"')
     if not any(each.duration_ns for each in conditions):
         raise BadInput(
-            "simulations last until their last interrupt has ended", "--duration", "leave it out"
+            "these conditions last until their last interrupt", "--duration", "leave it out"
         )
     return [replace(each, duration_ns=each.duration_ns and duration_ns) for each in conditions]
 

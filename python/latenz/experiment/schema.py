@@ -222,7 +222,7 @@ def _resolve(
     runs_on = bench or wanted.bench
     _check("bench", runs_on, BENCHES, where("bench"))
     stack = wanted.stack or _first_stack(runs_on)
-    system = _system(file, stack, runs_on, where("stack"))
+    system = _system(file, stack, runs_on, where("stack"), moved=bench is not None)
     _check("stressor", wanted.stressor, {**LOAD_SETTINGS, **file.stressor}, where("stressor"))
     _check("probe", wanted.probe, {**PROBE_SETTINGS, **file.probe}, where("probe"))
     load = file.stressor.get(wanted.stressor) or LOAD_SETTINGS[wanted.stressor].model_validate(
@@ -251,10 +251,18 @@ def _resolve(
     )
 
 
-def _system(file: ExperimentFile, stack: str, bench: str, where: str) -> StackSettings | None:
-    """Return the settings of a stack, None where stacks have none."""
+def _system(
+    file: ExperimentFile, stack: str, bench: str, where: str, moved: bool
+) -> StackSettings | None:
+    """Return the settings of a stack, None where stacks have none.
+
+    On a bench that was named instead of the file's own (`moved`), stacks that do not run there are
+    no mistake of the file: the bench says so, and the other conditions are measured.
+    """
     able = BENCHES[bench].stacks
-    if not any(bench in kind.benches for kind in STACKS.values()):
+    if any(bench in kind.benches for kind in STACKS.values()):
+        able = tuple(STACKS) if moved else able
+    else:
         _check(f"stack of bench {bench}", stack, able, where)
         return None
     tables = [name for name, settings in file.stack.items() if settings.kind in able]

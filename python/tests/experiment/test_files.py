@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from latenz.benches import BENCHES
 from latenz.errors import BadInput
 from latenz.experiment.schema import Experiment, json_schema
 
@@ -165,6 +166,51 @@ def test_unreadable_files(tmp_path):
 def test_an_unknown_bench_for_all_conditions(tmp_path):
     with pytest.raises(BadInput, match="--bench: 'moon' is no bench; there is: host"):
         read(tmp_path, SOUND, bench="moon")
+
+
+ON_BOARDS = """\
+name = "boards"
+[stack.real-time]
+kind = "standalone"
+core = "real-time"
+[[condition]]
+name = "xen"
+bench = "virt"
+stack = "xen"
+probe = "interrupt"
+[[condition]]
+name = "real-time"
+bench = "mps3-an536"
+stack = "real-time"
+probe = "interrupt"
+"""
+
+
+def obstacles(tmp_path, bench=None):
+    experiment = read(tmp_path, ON_BOARDS, bench=bench)
+    told = {}
+    for each in experiment.conditions:
+        obstacle = BENCHES[each.bench]().obstacle(each)
+        told[each.name] = obstacle.reason if obstacle else None
+    return told
+
+
+def test_stacks_that_do_not_run_on_another_bench_are_no_mistake_of_the_file(tmp_path):
+    assert obstacles(tmp_path, "mps3-an536") == {
+        "xen": "the stack xen does not run on mps3-an536, only on virt, zcu102",
+        "real-time": None,
+    }
+    with pytest.raises(BadInput, match=r"xen.* is no stack of bench mps3-an536"):
+        read(tmp_path, ON_BOARDS.replace('"virt"', '"mps3-an536"'))
+    with pytest.raises(BadInput, match="'moon' is no stack of bench mps3-an536"):
+        read(tmp_path, ON_BOARDS.replace('stack = "xen"', 'stack = "moon"'), bench="mps3-an536")
+
+
+@pytest.mark.parametrize("bench", ["virt", "zcu102"])
+def test_figures_of_another_core_never_stand_under_the_real_time_one(tmp_path, bench):
+    told = obstacles(tmp_path, bench)
+    assert told["real-time"] == f"the first core of {bench} is no real-time core"
+    assert told["xen"] is None
 
 
 def test_committed_schema_is_the_present_one():
