@@ -15,8 +15,6 @@ from latenz.report.collect import View
 from latenz.report.words import duration
 
 BASELINE = "spin"
-_NOT_FIRST = ("amp",)
-"""Stacks that measure on a core which is not the first of the emulated ones."""
 _NOT_MODELLED = (
     "Every instruction takes 1 ns here, whatever the caches hold and whoever else uses the bus:"
     " emulation knows no caches, no DRAM, no interconnect. What a load adds by those on silicon"
@@ -133,7 +131,7 @@ def _judged(
         return Neighbour(view, load, finding)
     finding = _compared("the spinning neighbour's", account, view, baseline)
     if finding.startswith("differs"):
-        finding += "; " + _explained(account, paths)
+        finding += "; " + _explained(account, view, paths)
     return Neighbour(view, load, finding)
 
 
@@ -152,9 +150,9 @@ def _compared(
     )
 
 
-def _explained(account: dict[str, Any], paths: Mapping[str, PathFile]) -> str:
+def _explained(account: dict[str, Any], view: View, paths: Mapping[str, PathFile]) -> str:
     """Return why samples differ, as far as recorded paths tell."""
-    if account.get("stack", {}).get("kind") in _NOT_FIRST:
+    if view.metadata.cpu is None:
         return (
             "the measured core is not the first of the emulated ones and waits for the turns of the"
             " others, so that nothing follows about the load"

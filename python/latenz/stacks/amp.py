@@ -95,7 +95,8 @@ class Amp(Stack[AmpSettings]):
         polled = received.hello is not None and received.hello.get("interrupt") is False
         notes = (*received.notes, *((_POLLED,) if polled else ()), self._artefact())
         sets = firmware_sets(self.job, received, *notes)
-        return [each.with_metadata(**_SEEN_BY_A_LOOP) if polled else each for each in sets]
+        seen = _SEEN_BY_A_LOOP if polled else {}
+        return [each.with_metadata(cpu=None, **seen) for each in sets]  # none of the A53
 
     def provenance(self) -> dict[str, Any]:
         """Return packages, hashes and the kernel's command line."""

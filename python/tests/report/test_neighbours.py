@@ -28,6 +28,7 @@ def page_of(folder: Path, measured: list[tuple[str, str, list[int]]]) -> str:
             bench="virt",
             stack="xen",
             stressor=load,
+            cpu=0,
         )
         writer.add(SampleSet.from_columns(metadata, latency_ns=latency_ns))
         writer.info.conditions.append(
