@@ -249,7 +249,6 @@ struct Recorder {
 
 // QEMU's callbacks carry no pointer to what a plugin knows, so there is one recorder. It is never
 // destroyed: vCPUs still run while QEMU's main thread leaves.
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 Recorder* recorder = nullptr;
 
 void vcpu_began(qemu_plugin_id_t /*id*/, unsigned /*vcpu*/) {
@@ -343,7 +342,6 @@ Block* block_for(const qemu_plugin_tb* translated) {
   std::string code = written_code(translated);
   Block*& known = recorder->blocks[std::to_string(address) + ':' + code];
   if (known == nullptr) {
-    // NOLINTNEXTLINE(cppcoreguidelines-owning-memory) kept for ever
     known = new Block{.address = address,
                       .id = static_cast<std::uint32_t>(recorder->blocks.size() - 1),
                       .code = std::move(code),
@@ -429,7 +427,7 @@ int install(qemu_plugin_id_t id, const qemu_info_t& info, std::span<char*> argum
   if (std::cmp_greater(info.system.smp_vcpus, most_cpus)) {
     return refuse("at most 8 CPUs are recorded");
   }
-  recorder = new Recorder;  // NOLINT(cppcoreguidelines-owning-memory) see there
+  recorder = new Recorder;
   std::string output;
   for (const char* argument : arguments) {
     if (!take(argument, output)) {
@@ -439,7 +437,7 @@ int install(qemu_plugin_id_t id, const qemu_info_t& info, std::span<char*> argum
   if (recorder->handlers.empty() || output.empty()) {
     return refuse("handler=ADDRESS and output=FILE are needed");
   }
-  recorder->output = std::fopen(output.c_str(), "we");  // NOLINT(*-owning-memory) see there
+  recorder->output = std::fopen(output.c_str(), "we");
   if (recorder->output == nullptr) {
     return refuse("cannot write ", output.c_str());
   }
