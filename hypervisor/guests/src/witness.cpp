@@ -9,7 +9,7 @@
 #include "cpu.hpp"
 #include "guest.hpp"
 #include "latenz/split_mix.hpp"
-#include "text.hpp"
+#include "latenz/text.hpp"
 
 extern "C" std::byte image_end;  // image.ld
 
@@ -39,7 +39,7 @@ void fill(std::span<volatile std::uint64_t> memory) {
 }
 
 void tell_damage(const volatile std::uint64_t& word) {
-  firmware::Text<80> text;
+  Text<80> text;
   text.add("damaged: ").add_hex(reinterpret_cast<std::uintptr_t>(&word)).add("\n");
   say(text.view());
   report().progress = damaged;
