@@ -6,9 +6,12 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from latenz.durations import EXAMPLES, parse_duration
-from latenz.errors import BadInput
+from latenz.errors import BadInput, shown
 
 _CPU_RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
+_SIZE = re.compile(r"(\d{1,12})\s*([KMG]iB)")
+_SHIFTS = {"KiB": 10, "MiB": 20, "GiB": 30}
+SIZES = 'write an integer (bytes) or a string such as "64 KiB" or "8 MiB"'
 _CPU_LIMIT = 8192  # the most that Linux supports
 
 
@@ -23,6 +26,15 @@ def _duration(value: Any) -> int:
         return parse_duration(value)
     except BadInput as mistake:  # pydantic knows the place better
         raise ValueError(f"{mistake.what}; {mistake.remedy}") from None
+
+
+def _size(value: Any) -> Any:
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if match:
+        return int(match[1]) << _SHIFTS[match[2]]
+    if isinstance(value, str) or type(value) is not int:
+        raise ValueError(f"{shown(value)} is no size; {SIZES}")
+    return value
 
 
 def _whole_microseconds(duration_ns: int) -> int:
@@ -92,6 +104,18 @@ Duration = Annotated[
 
 WholeMicroseconds = Annotated[Duration, AfterValidator(_whole_microseconds)]
 """Nanoseconds, for programs that take microseconds."""
+
+Size = Annotated[
+    int,
+    BeforeValidator(_size),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer"}, {"type": "string", "examples": ["8 MiB", "64 KiB"]}],
+            "description": f"A size: {SIZES}.",
+        }
+    ),
+]
+"""Bytes, of whatever sign; for settings whose range something else checks."""
 
 CpuList = Annotated[
     tuple[int, ...],

@@ -1,5 +1,6 @@
 """Systems of partitions and interrupt sources: their model, their files, recorded arrivals."""
 
+from latenz.system.hosting import Device, Learning, Partition, SharedMemory
 from latenz.system.model import (
     Arrival,
     Distances,
@@ -20,14 +21,18 @@ from latenz.system.writer import write_system
 
 __all__ = [
     "Arrival",
+    "Device",
     "Distances",
     "Exponential",
     "LatencyFrom",
+    "Learning",
     "Mode",
     "Monitor",
+    "Partition",
     "Periodic",
     "Platform",
     "RecordedTrace",
+    "SharedMemory",
     "Slot",
     "Source",
     "System",

@@ -11,21 +11,27 @@ distances allows it.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
-from operator import index
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from latenz.errors import BadInput, closest, shown
+from latenz.errors import closest, shown
+from latenz.system.fields import LONGEST_NS as LONGEST_NS
+from latenz.system.fields import BadField, check_name, check_whole, fits_as_name, whole_number
+from latenz.system.hosting import (
+    FIRST_INTERRUPT,
+    LAST_INTERRUPT,
+    USUAL_INTERRUPT,
+    Learning,
+    Partition,
+    SharedMemory,
+    check_hosting,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-LONGEST_NS = 2**63 - 1
-"""The longest time, about 292 years."""
 LONGEST_VECTOR = 64
 """The most entries that a vector of minimum distances has."""
-_LONGEST_NAME = 100
 _LARGEST_SEED = 2**63 - 1
 
 Mode = Literal["plain", "paper", "carry"]
@@ -40,19 +46,6 @@ at the end of its own slot is interposed then.
 LatencyFrom = Literal["arrival", "top"]
 """Where a latency begins: at the arrival, or at the start of the top handler. It ends with the
 bottom handler."""
-
-
-class BadField(BadInput):
-    """A value that no system can have.
-
-    Attributes:
-        place: The attributes and indices that lead to it from the object that was being built.
-    """
-
-    def __init__(self, owner: object, place: tuple[str | int, ...], what: str, remedy: str) -> None:
-        path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-        super().__init__(what, type(owner).__name__ + path, remedy)
-        self.place = place
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +75,9 @@ class Periodic:
             self._check()
 
     def _check(self) -> None:
-        _check_whole(self, "period_ns", 1)
-        _check_whole(self, "jitter_ns", 0)
-        _check_whole(self, "min_distance_ns", 0)
+        check_whole(self, "period_ns", 1)
+        check_whole(self, "jitter_ns", 0)
+        check_whole(self, "min_distance_ns", 0)
         if self.min_distance_ns > self.period_ns:
             raise BadField(
                 self,
@@ -159,7 +152,7 @@ class RecordedTrace:
         self._check_length(times)
 
     def _check_length(self, times: "npt.NDArray[np.int64]") -> None:
-        _check_whole(self, "length", 1, LONGEST_VECTOR, "")
+        check_whole(self, "length", 1, LONGEST_VECTOR, "")
         if len(times) <= self.length:
             raise BadField(
                 self,
@@ -214,9 +207,9 @@ class Exponential:
             self._check()
 
     def _check(self) -> None:
-        _check_whole(self, "mean_ns", 1)
-        _check_whole(self, "min_distance_ns", 0)
-        _check_whole(self, "seed", 0, _LARGEST_SEED, "")
+        check_whole(self, "mean_ns", 1)
+        check_whole(self, "min_distance_ns", 0)
+        check_whole(self, "seed", 0, _LARGEST_SEED, "")
 
 
 Arrival: TypeAlias = Periodic | Distances | RecordedTrace | Exponential
@@ -257,13 +250,13 @@ class Slot:
             length.__class__ is int
             and 0 < length <= LONGEST_NS
             and partition.__class__ is str
-            and _fits_as_name(partition)
+            and fits_as_name(partition)
         ):
             self._check()
 
     def _check(self) -> None:
-        _check_name(self, "partition")
-        _check_whole(self, "length_ns", 1)
+        check_name(self, "partition")
+        check_whole(self, "length_ns", 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +270,9 @@ class Source:
         bottom_ns: C_BH, the worst case of the bottom handler, at least 1.
         arrival: When its interrupts arrive.
         monitor: Lets them be interposed in foreign slots; None: never.
+        interrupt: Its number at the guest's interrupt controller under the hypervisor, 32 to
+            1019; None: 64 for the first source, 65 for the second, and so on.
+        learning: What the hypervisor learns before it switches the monitor on; None: nothing.
     """
 
     name: str
@@ -285,6 +281,8 @@ class Source:
     bottom_ns: int
     arrival: Arrival
     monitor: Monitor | None = None
+    interrupt: int | None = None
+    learning: Learning | None = None
 
     def __post_init__(self) -> None:
         name, partition, top, bottom = self.name, self.partition, self.top_ns, self.bottom_ns
@@ -293,20 +291,39 @@ class Source:
             and 0 <= top <= LONGEST_NS
             and 0 < bottom <= LONGEST_NS
             and name.__class__ is partition.__class__ is str
-            and _fits_as_name(name)
-            and _fits_as_name(partition)
+            and fits_as_name(name)
+            and fits_as_name(partition)
             and self.arrival.__class__ in _ARRIVALS
+            and self.interrupt is None
+            and self.learning is None
         ):
             self._check()
 
     def _check(self) -> None:
-        _check_name(self, "name")
-        _check_name(self, "partition")
-        _check_whole(self, "top_ns", 0)
-        _check_whole(self, "bottom_ns", 1)
+        check_name(self, "name")
+        check_name(self, "partition")
+        check_whole(self, "top_ns", 0)
+        check_whole(self, "bottom_ns", 1)
         if not isinstance(self.arrival, Arrival):
             kinds = ", ".join(kind.__name__ for kind in _ARRIVALS)
             raise BadField(self, ("arrival",), f"{shown(self.arrival)} is no arrival", kinds)
+        if self.interrupt is not None:
+            check_whole(self, "interrupt", FIRST_INTERRUPT, LAST_INTERRUPT, "")
+        self._check_learning()
+
+    def _check_learning(self) -> None:
+        if self.learning is None:
+            return
+        if not isinstance(self.learning, Learning):
+            what = f"{shown(self.learning)} is no learning phase"
+            raise BadField(self, ("learning",), what, "Learning")
+        if self.monitor is None:
+            remedy = "give a monitor; its distances are those that are allowed, whatever is learned"
+            raise BadField(self, ("learning",), "there is no monitor that could learn", remedy)
+        if self.learning.length < len(self.monitor.distances_ns):
+            remedy = f"learn at least {len(self.monitor.distances_ns)}, as many as it has"
+            what = "is less than the monitor has distances"
+            raise BadField(self, ("learning", "length"), what, remedy)
 
 
 _ARRIVALS: tuple[type, ...] = get_args(Arrival)
@@ -342,7 +359,7 @@ class Platform:
 
     def _check(self) -> None:
         for name in ("slot_switch_ns", "monitor_ns", "schedule_ns", "context_switch_ns"):
-            _check_whole(self, name, 0)
+            check_whole(self, name, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +373,9 @@ class System:
             order arrivals at equal times are served.
         mode: How interrupts in foreign slots are handled.
         latency_from: Where latencies begin.
+        hosted: What the hypervisor puts into partitions; those that are not listed are hosted as
+            `Partition` does by default. A listed one without a slot has a processor for itself.
+        shared: Memory that the hypervisor shows to several partitions.
     """
 
     platform: Platform
@@ -363,12 +383,16 @@ class System:
     sources: tuple[Source, ...]
     mode: Mode = "plain"
     latency_from: LatencyFrom = "arrival"
+    hosted: tuple[Partition, ...] = ()
+    shared: tuple[SharedMemory, ...] = ()
 
     def __post_init__(self) -> None:
         if self.slots.__class__ is not tuple:
             object.__setattr__(self, "slots", tuple(self.slots))
         if self.sources.__class__ is not tuple:
             object.__setattr__(self, "sources", tuple(self.sources))
+        object.__setattr__(self, "hosted", tuple(self.hosted))
+        object.__setattr__(self, "shared", tuple(self.shared))
         self._check_slots()
         self._check_sources()
         if self.mode not in _MODES:
@@ -376,6 +400,7 @@ class System:
         if self.latency_from not in _LATENCIES_FROM:
             what = f"{shown(self.latency_from)} is no place where latencies begin"
             raise BadField(self, ("latency_from",), what, ", ".join(_LATENCIES_FROM))
+        check_hosting(self)
 
     @property
     def cycle_ns(self) -> int:
@@ -386,6 +411,11 @@ class System:
     def partitions(self) -> tuple[str, ...]:
         """The names of all partitions, in the order of their first slots."""
         return tuple(dict.fromkeys(slot.partition for slot in self.slots))
+
+    def interrupt_of(self, source: int) -> int:
+        """Return the number of a source's interrupt at its guest's interrupt controller."""
+        interrupt = self.sources[source].interrupt
+        return USUAL_INTERRUPT + source if interrupt is None else interrupt
 
     def _check_slots(self) -> None:
         switch_ns = self.platform.slot_switch_ns
@@ -455,31 +485,6 @@ def _is_vector(distances: tuple[int, ...]) -> bool:
     return 0 < previous <= LONGEST_NS
 
 
-@lru_cache(maxsize=4096)
-def _fits_as_name(name: str) -> bool:
-    letters = set(name) - set(" ._+-:#()")
-    return 0 < len(name) <= _LONGEST_NAME and name == name.strip() and "".join(letters).isalnum()
-
-
-def _check_name(owner: object, attribute: str) -> None:
-    name = getattr(owner, attribute)
-    if not (isinstance(name, str) and _fits_as_name(name)):
-        raise BadField(
-            owner,
-            (attribute,),
-            f"{shown(name)} is no name",
-            f"use letters, digits, blanks and any of ._+-:#() (at most {_LONGEST_NAME})",
-        )
-
-
-def _check_whole(
-    owner: object, attribute: str, least: int, most: int = LONGEST_NS, unit: str = " ns"
-) -> None:
-    """Make an attribute a plain integer of the range, or tell why it is none."""
-    whole = _whole(owner, (attribute,), getattr(owner, attribute), least, most, unit)
-    object.__setattr__(owner, attribute, whole)
-
-
 def _check_vector(owner: Distances | Monitor) -> None:
     """Make the distances a tuple of plain integers, or tell why they are no such vector."""
     given: Any = owner.distances_ns
@@ -492,7 +497,7 @@ def _check_vector(owner: Distances | Monitor) -> None:
         raise BadField(owner, ("distances_ns",), what, f"give 1 to {LONGEST_VECTOR}")
     found: list[int] = []
     for at, value in enumerate(distances):
-        whole = _whole(owner, ("distances_ns", at), value, 0, LONGEST_NS, " ns")
+        whole = whole_number(owner, ("distances_ns", at), value, 0, LONGEST_NS, " ns")
         if found and whole < found[-1]:
             what = f"{whole} ns comes after {found[-1]} ns"
             remedy = "more arrivals cannot span less time; sort them"
@@ -502,21 +507,3 @@ def _check_vector(owner: Distances | Monitor) -> None:
         what = "every distance is 0, which limits nothing"
         raise BadField(owner, ("distances_ns",), what, "the last must be above 0")
     object.__setattr__(owner, "distances_ns", tuple(found))
-
-
-def _whole(
-    owner: object, place: tuple[str | int, ...], value: Any, least: int, most: int, unit: str
-) -> int:
-    try:
-        whole = index(value)
-    except TypeError:
-        raise BadField(
-            owner, place, f"{shown(value)} is no integer", f"give {least}{unit} or more"
-        ) from None
-    if isinstance(value, bool):
-        raise BadField(owner, place, f"{value} is no integer", f"give {least}{unit} or more")
-    if whole < least:
-        raise BadField(owner, place, f"is {shown(whole)}{unit}", f"give {least}{unit} or more")
-    if whole > most:
-        raise BadField(owner, place, f"is {shown(whole)}{unit}", f"give at most {most}{unit}")
-    return whole

@@ -1,5 +1,6 @@
 """System files: what may stand in them, and the systems they describe."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -7,9 +8,11 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field
 
 from latenz.errors import BadInput, shown
-from latenz.settings import Settings, Time
-from latenz.system import model, trace
-from latenz.system.model import BadField, LatencyFrom, Mode, System
+from latenz.settings import Settings, Size, Time
+from latenz.system import hosting, model, trace
+from latenz.system.fields import BadField
+from latenz.system.hosting import OnFault
+from latenz.system.model import LatencyFrom, Mode, System
 from latenz.toml_file import Place, TomlFile, read_toml
 
 BuiltT = TypeVar("BuiltT")
@@ -93,6 +96,15 @@ class MonitorSettings(Settings):
     """delta-minus(2), delta-minus(3), ..."""
 
 
+class LearnSettings(Settings):
+    """A learning phase at the hypervisor."""
+
+    events: int
+    """How many interrupts of the source to learn from."""
+    length: int
+    """How many minimum distances to learn."""
+
+
 class SourceSettings(Settings):
     """A source of interrupts."""
 
@@ -105,6 +117,50 @@ class SourceSettings(Settings):
     arrival: ArrivalSettings
     monitor: MonitorSettings | None = None
     """None: never interposed."""
+    interrupt: int | None = None
+    """Its number at the guest under the hypervisor; None: 64 for the first source, then 65."""
+    learn: LearnSettings | None = None
+    """What the hypervisor learns before it switches the monitor on."""
+
+
+class DeviceSettings(Settings):
+    """Registers of a device that a guest has for itself."""
+
+    physical: Size
+    """Physical address; the guest sees it there."""
+    size: Size
+    """A multiple of 4 KiB."""
+    interrupts: tuple[int, ...] = ()
+    """Numbers of its interrupts at the interrupt controller, 32 to 1019."""
+
+
+class PartitionSettings(Settings):
+    """What the hypervisor puts into a partition."""
+
+    name: str
+    """Of the partition: one that owns slots, or one that has a processor for itself."""
+    guest: str = "worker"
+    """A program of Latenz, worker or victim, or the path of a raw binary or an ELF file."""
+    memory: Size = 4 * hosting.BLOCK
+    """A multiple of 2 MiB."""
+    cpu: int = 0
+    """The processor of a partition without slots, 1 to 3."""
+    on_fault: OnFault = "stop"
+    """What becomes of a guest that does what it may not do."""
+    devices: tuple[DeviceSettings, ...] = ()
+    """Devices that the guest has for itself."""
+
+
+class SharedSettings(Settings):
+    """Memory that several partitions may read and write."""
+
+    name: str
+    size: Size
+    """A multiple of 4 KiB."""
+    partitions: tuple[str, ...]
+    """Who sees it."""
+    address: Size
+    """Where they all see it."""
 
 
 class SystemFile(Settings):
@@ -114,6 +170,8 @@ class SystemFile(Settings):
     policy: PolicySettings = PolicySettings()
     slot: tuple[SlotSettings, ...] = ()
     source: tuple[SourceSettings, ...] = ()
+    partition: tuple[PartitionSettings, ...] = ()
+    shared: tuple[SharedSettings, ...] = ()
 
 
 def read_system(path: Path) -> System:
@@ -126,7 +184,20 @@ def read_system(path: Path) -> System:
         BadInput: The file, or a trace that it names, cannot be read or has a mistake; the place is
             file, line and key.
     """
+    return read_system_file(path)[0]
+
+
+def read_system_file(path: Path) -> tuple[System, TomlFile[SystemFile]]:
+    """Read a system file, and keep the file, which knows the line of everything in it.
+
+    Raises:
+        BadInput: As `read_system`.
+    """
     text = read_toml(path, SystemFile, "a system file")
+    return _system(text), text
+
+
+def _system(text: TomlFile[SystemFile]) -> System:
     file = text.content
     platform, policy = file.platform, file.policy
     costs = _built(
@@ -144,7 +215,36 @@ def read_system(path: Path) -> System:
     )
     recorded = _recorded(text)
     sources = tuple(_source(text, at, recorded) for at in range(len(file.source)))
-    return _built(text, (), System, costs, slots, sources, policy.mode, policy.latency_from)
+    hosted = tuple(_partition(text, at) for at in range(len(file.partition)))
+    shared = tuple(
+        _built(text, ("shared", at), hosting.SharedMemory, *dict(memory).values())
+        for at, memory in enumerate(file.shared)
+    )
+    policies = (policy.mode, policy.latency_from)
+    return _built(text, (), System, costs, slots, sources, *policies, hosted, shared)
+
+
+def _partition(text: TomlFile[SystemFile], at: int) -> hosting.Partition:
+    wanted = text.content.partition[at]
+    place: Place = ("partition", at)
+    devices = tuple(
+        _built(text, (*place, "devices", number), hosting.Device, *dict(device).values())
+        for number, device in enumerate(wanted.devices)
+    )
+    guest = wanted.guest
+    if guest and guest.isprintable() and guest not in hosting.PROGRAMS:
+        guest = os.path.normpath((text.path.parent / guest).absolute())
+    return _built(
+        text,
+        place,
+        hosting.Partition,
+        wanted.name,
+        guest,
+        wanted.memory,
+        wanted.cpu,
+        wanted.on_fault,
+        devices,
+    )
 
 
 def _source(text: TomlFile[SystemFile], at: int, recorded: Recorded) -> model.Source:
@@ -153,6 +253,10 @@ def _source(text: TomlFile[SystemFile], at: int, recorded: Recorded) -> model.So
     monitor = None
     if wanted.monitor is not None:
         monitor = _built(text, (*place, "monitor"), model.Monitor, wanted.monitor.distances)
+    learning = None
+    if wanted.learn is not None:
+        counts = (wanted.learn.events, wanted.learn.length)
+        learning = _built(text, (*place, "learn"), hosting.Learning, *counts)
     return _built(
         text,
         place,
@@ -163,6 +267,8 @@ def _source(text: TomlFile[SystemFile], at: int, recorded: Recorded) -> model.So
         wanted.bottom,
         _arrival(text, (*place, "arrival"), wanted, recorded),
         monitor,
+        wanted.interrupt,
+        learning,
     )
 
 
@@ -220,7 +326,13 @@ def _key(attribute: str | int) -> str | int:
     """Return the key of an attribute: without its unit, one table of many in the singular."""
     if isinstance(attribute, int):
         return attribute
-    singular = {"slots": "slot", "sources": "source", "times_ns": "file"}
+    singular = {
+        "slots": "slot",
+        "sources": "source",
+        "times_ns": "file",
+        "hosted": "partition",
+        "learning": "learn",
+    }
     return singular.get(attribute, attribute.removesuffix("_ns"))
 
 

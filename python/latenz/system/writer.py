@@ -1,10 +1,12 @@
 """Writes systems as the files that `read_system` reads."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from latenz.files import replacing
+from latenz.system.hosting import PROGRAMS, Partition
 from latenz.system.model import (
     Arrival,
     Distances,
@@ -22,7 +24,8 @@ _UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1))
 def write_system(system: System, path: Path, comment: str = "", arrivals: str = "") -> None:
     """Write a system file; read again, it gives an equal system.
 
-    Recorded traces go into one file beside it, named like it but ending in `.arrivals.csv`.
+    Recorded traces go into one file beside it, named like it but ending in `.arrivals.csv`. Paths
+    of guests become relative to it.
 
     Args:
         system: What to write.
@@ -42,10 +45,11 @@ def write_system(system: System, path: Path, comment: str = "", arrivals: str = 
     if recorded and not arrivals:
         write_arrivals(recorded, trace)
     with replacing(path) as partial:
-        partial.write_text(_text(system, arrivals or trace.name, comment), encoding="utf-8")
+        text = _text(system, arrivals or trace.name, path.parent, comment)
+        partial.write_text(text, encoding="utf-8")
 
 
-def _text(system: System, trace: str, comment: str) -> str:
+def _text(system: System, trace: str, folder: Path, comment: str) -> str:
     platform = system.platform
     lines = [*(f"# {line}".rstrip() for line in comment.splitlines()), ""] if comment else []
     lines += [
@@ -64,6 +68,12 @@ def _text(system: System, trace: str, comment: str) -> str:
         lines += [f"length = {_time(slot.length_ns)}"]
     for source in system.sources:
         lines += ["", "[[source]]", *_source(source, trace)]
+    for partition in system.hosted:
+        lines += ["", "[[partition]]", *_partition(partition, folder)]
+    for memory in system.shared:
+        names = ", ".join(map(_quoted, memory.partitions))
+        lines += ["", "[[shared]]", f"name = {_quoted(memory.name)}", f"size = {memory.size:#x}"]
+        lines += [f"partitions = [{names}]", f"address = {memory.address:#x}"]
     return "\n".join(lines) + "\n"
 
 
@@ -77,6 +87,28 @@ def _source(source: Source, trace: str) -> list[str]:
     ]
     if source.monitor is not None:
         lines.append(f"monitor = {{ distances = {distances_text(source.monitor.distances_ns)} }}")
+    if source.interrupt is not None:
+        lines.append(f"interrupt = {source.interrupt}")
+    if source.learning is not None:
+        events, length = source.learning.events, source.learning.length
+        lines.append(f"learn = {{ events = {events}, length = {length} }}")
+    return lines
+
+
+def _partition(partition: Partition, folder: Path) -> list[str]:
+    guest = partition.guest
+    if guest not in PROGRAMS:
+        guest = os.path.relpath(guest, folder)
+    lines = [
+        f"name = {_quoted(partition.name)}",
+        f"guest = {_quoted(guest)}",
+        f"memory = {partition.memory:#x}",
+        f"cpu = {partition.cpu}",
+        f'on_fault = "{partition.on_fault}"',
+    ]
+    for device in partition.devices:
+        lines += ["", "[[partition.devices]]", f"physical = {device.physical:#x}"]
+        lines += [f"size = {device.size:#x}", f"interrupts = {list(device.interrupts)}"]
     return lines
 
 

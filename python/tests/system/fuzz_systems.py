@@ -41,7 +41,34 @@ distances = [
   "1 us", # a comment
   2000,
 ]
-"""
+""",
+    b"""\
+slot = [{ partition = "P", length = 9 }, { partition = "Q", length = "1 us" }]
+[[source]]
+name = "s"
+partition = "P"
+top = 0
+bottom = 1
+arrival = { kind = "periodic", period = 7 }
+monitor = { distances = [5] }
+interrupt = 40
+learn = { events = 9, length = 2 }
+[[partition]]
+name = "Q"
+guest = "guests/mine.elf"
+memory = "4 MiB"
+devices = [{ physical = 0xff110000, size = 0x2000, interrupts = [68, 69] }]
+[[partition]]
+name = "alone"
+guest = "victim"
+cpu = 1
+on_fault = "restart"
+[[shared]]
+name = "mailbox"
+size = "64 KiB"
+partitions = ["P", "alone"]
+address = 0x70000000
+""",
 ]
 TRACES = [
     b"source,time_ns\na,0\nb,7\na,7\na,120\nlong name,120\nb,9000000000000000000\n",

@@ -1,5 +1,6 @@
 """Written system files: read again, they give the same system."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,16 @@ from hypothesis import strategies as st
 
 from latenz.errors import BadInput
 from latenz.system import (
+    Device,
     Distances,
     Exponential,
+    Learning,
     Monitor,
+    Partition,
     Periodic,
     Platform,
     RecordedTrace,
+    SharedMemory,
     Slot,
     Source,
     System,
@@ -47,6 +52,34 @@ def arrivals(draw):
 
 
 @st.composite
+def hosting(draw, owners, sources):
+    """What goes into partitions: no address, interrupt or processor is anybody else's."""
+    owners = list(dict.fromkeys(owners))
+    alone = draw(st.lists(names.filter(lambda name: name not in owners), max_size=2, unique=True))
+    guests = st.sampled_from(["worker", "victim", "/guest.elf", '/a folder/"quoted"\\\'.bin'])
+    hosted = []
+    for at, name in enumerate([*draw(st.sets(st.sampled_from(owners))), *alone]):
+        devices = [
+            Device(0x1000_0000 + 0x10000 * at, 0x1000, tuple(range(500 + 10 * at, 503 + 10 * at)))
+        ]
+        hosted.append(
+            Partition(
+                name,
+                draw(guests),
+                draw(st.integers(1, 512)) << 21,
+                1 + alone.index(name) if name in alone else 0,
+                draw(st.sampled_from(["stop", "restart"])),
+                tuple(devices[: draw(st.integers(0, 1))]),
+            )
+        )
+    every = [*owners, *alone]
+    if len(every) < 2:
+        return tuple(hosted), ()
+    size = draw(st.integers(1, 9)) << 12
+    return tuple(hosted), (SharedMemory(draw(names), size, tuple(every[:2]), 0x2000_0000),)
+
+
+@st.composite
 def systems(draw):
     platform = Platform(*(draw(st.integers(0, 50_000)) for _ in range(4)))
     owners = draw(st.lists(names, min_size=1, max_size=4))
@@ -65,8 +98,17 @@ def systems(draw):
         )
         for name in draw(st.lists(names, min_size=1, max_size=4, unique=True))
     )
+    sources = tuple(
+        replace(
+            source,
+            interrupt=draw(st.none() | st.just(200 + at)),
+            learning=source.monitor and draw(st.none() | st.just(Learning(50 + at, 9))),
+        )
+        for at, source in enumerate(sources)
+    )
     mode = draw(st.sampled_from(["plain", "paper", "carry"]))
-    return System(platform, slots, sources, mode, draw(st.sampled_from(["arrival", "top"])))
+    begin = draw(st.sampled_from(["arrival", "top"]))
+    return System(platform, slots, sources, mode, begin, *draw(hosting(owners, sources)))
 
 
 @given(systems(), st.text(letters, max_size=40))

@@ -1,0 +1,297 @@
+"""What the hypervisor puts into the partitions of a system: guests, memory, devices.
+
+Analyses and the simulator do without it. Guests see the machine of
+hypervisor/include/latenz/hypervisor/guest_machine.hpp.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from latenz.errors import closest, shown
+from latenz.system.fields import BadField, check_name, check_whole, whole_number
+
+if TYPE_CHECKING:
+    from latenz.system.model import System
+
+PAGE = 1 << 12
+"""Devices and shared memory come in pages."""
+BLOCK = 1 << 21
+"""Memory of partitions comes in blocks of 2 MiB."""
+GUEST_MEMORY = 0x4000_0000
+"""Where a guest's memory begins for it."""
+GUEST_END = 0x8_0000_0000
+"""First address that no guest's memory or device reaches."""
+FIRST_INTERRUPT, LAST_INTERRUPT = 32, 1019
+"""Numbers of the interrupts of devices at a GICv2."""
+USUAL_INTERRUPT = 64
+"""Number of the first source's interrupt at its guest."""
+CONSOLE_INTERRUPT = 33
+"""What a guest's console raises."""
+LAST_PROCESSOR = 3
+"""Boards have four processors."""
+_MOST_EVENTS = 2**32 - 1
+_LONGEST_VECTOR = 64
+_LONGEST_PATH = 4096
+_MOST_MEMORY = GUEST_END - GUEST_MEMORY
+
+PROGRAMS = ("worker", "victim")
+"""Guests that come with Latenz: `worker` executes the bottom handlers of its partition's sources
+for as long as the system says and sleeps in between; `victim` counts in between instead."""
+
+OnFault = Literal["stop", "restart"]
+"""What becomes of a guest that does what it may not do."""
+
+MACHINE = (
+    ("the interrupt controller", 0x0800_0000, 0x0802_0000),
+    ("the console", 0x0900_0000, 0x0900_1000),
+    ("the hypervisor's pages", 0x0B00_0000, 0x0B01_0000),
+)
+"""What every guest finds at fixed addresses: name, first address, first address behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """A learning phase as in the appendix of beckert2014, at the hypervisor.
+
+    Attributes:
+        events: The source's first interrupts, which are learned from; at least 2. Until they have
+            come nothing is interposed.
+        length: How many minimum distances to learn, 1 to 64. What was learned is raised to the
+            monitor's own distances (Algorithm 2).
+    """
+
+    events: int
+    length: int
+
+    def __post_init__(self) -> None:
+        check_whole(self, "events", 2, _MOST_EVENTS, "")
+        check_whole(self, "length", 1, _LONGEST_VECTOR, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Registers of a device that a guest has for itself, at their physical address.
+
+    Attributes:
+        physical: Address of the first page.
+        size: Bytes, a multiple of 4096.
+        interrupts: Numbers of its interrupts, at the board's interrupt controller and the guest's.
+    """
+
+    physical: int
+    size: int
+    interrupts: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "interrupts", tuple(self.interrupts))
+        _check_multiple(self, "physical", 0, GUEST_END - PAGE, PAGE)
+        _check_multiple(self, "size", PAGE, GUEST_END - self.physical, PAGE)
+        for at, interrupt in enumerate(self.interrupts):
+            place = ("interrupts", at)
+            whole_number(self, place, interrupt, FIRST_INTERRUPT, LAST_INTERRUPT, "")
+            if interrupt == CONSOLE_INTERRUPT:
+                what = f"{interrupt} is the interrupt of every guest's console"
+                raise BadField(self, place, what, "leave it out")
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """What the hypervisor puts into a partition.
+
+    Attributes:
+        name: Of the partition: one that owns slots, or one that has a processor for itself.
+        guest: One of `PROGRAMS`, or the path of a raw binary or an ELF file. In a system file it
+            is relative to the file.
+        memory: Bytes, a multiple of 2 MiB.
+        cpu: The processor: 0 for partitions with slots, another one for those without.
+        on_fault: What becomes of a guest that does what it may not do.
+        devices: Devices that it has for itself.
+    """
+
+    name: str
+    guest: str = "worker"
+    memory: int = 4 * BLOCK
+    cpu: int = 0
+    on_fault: OnFault = "stop"
+    devices: tuple[Device, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "devices", tuple(self.devices))
+        check_name(self, "name")
+        guest = self.guest
+        if not (isinstance(guest, str) and guest.isprintable() and 0 < len(guest) < _LONGEST_PATH):
+            what = f"{shown(guest)} is no guest"
+            raise BadField(self, ("guest",), what, 'write "worker", "victim" or a path')
+        _check_multiple(self, "memory", BLOCK, _MOST_MEMORY, BLOCK)
+        check_whole(self, "cpu", 0, LAST_PROCESSOR, "")
+        if self.on_fault not in get_args(OnFault):
+            what = f"{shown(self.on_fault)} is no way out"
+            raise BadField(self, ("on_fault",), what, " or ".join(get_args(OnFault)))
+        for at, device in enumerate(self.devices):
+            if not isinstance(device, Device):
+                raise BadField(self, ("devices", at), f"{shown(device)} is no device", "Device")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """Memory that several partitions may read and write.
+
+    Attributes:
+        name: Its own.
+        size: Bytes, a multiple of 4096.
+        partitions: Names of those that see it, at least two.
+        address: Where they all see it.
+    """
+
+    name: str
+    size: int
+    partitions: tuple[str, ...]
+    address: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "partitions", tuple(self.partitions))
+        check_name(self, "name")
+        _check_multiple(self, "address", 0, GUEST_END - PAGE, PAGE)
+        _check_multiple(self, "size", PAGE, GUEST_END - self.address, PAGE)
+        if len(set(self.partitions)) < 2:
+            what = f"{len(set(self.partitions))} partition cannot share"
+            raise BadField(self, ("partitions",), what, "name two or more")
+        for at, name in enumerate(self.partitions):
+            if name in self.partitions[:at]:
+                what = f"{name!r} is named twice"
+                raise BadField(self, ("partitions", at), what, "name each once")
+
+
+def _check_multiple(owner: object, attribute: str, least: int, most: int, step: int) -> None:
+    """Make an attribute a plain integer, a multiple of the step in the range, or tell why not."""
+    given = getattr(owner, attribute)
+    value = whole_number(owner, (attribute,), given, least, most, " bytes")
+    if value % step:
+        unit = "2 MiB" if step == BLOCK else "4 KiB"
+        what = f"{value:#x} is no multiple of {unit}"
+        raise BadField(owner, (attribute,), what, f"write for example {value // step * step:#x}")
+    object.__setattr__(owner, attribute, value)
+
+
+class _Range(NamedTuple):
+    """Guest physical addresses, and where they stand in the system."""
+
+    what: str
+    begin: int
+    end: int
+    place: tuple[str | int, ...]
+
+
+def check_hosting(system: "System") -> None:
+    """Tell what the hypervisor could not host of a system, if anything.
+
+    Raises:
+        BadField: Names, processors, addresses or interrupts contradict each other.
+    """
+    if not (system.hosted or system.shared or any(each.interrupt for each in system.sources)):
+        return
+    _check_names(system)
+    _check_processors(system)
+    for name in (*system.partitions, *(each.name for each in system.hosted)):
+        _check_ranges(system, name)
+    _check_interrupts(system)
+
+
+def _check_names(system: "System") -> None:
+    groups: dict[str, Sequence[Any]] = {"hosted": system.hosted, "shared": system.shared}
+    for attribute, group in groups.items():
+        names = [each.name for each in group]
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                what = f"a second one is named {name!r}"
+                raise BadField(system, (attribute, at, "name"), what, "give each its own name")
+    known = dict.fromkeys([*system.partitions, *(each.name for each in system.hosted)])
+    for at, memory in enumerate(system.shared):
+        for position, name in enumerate(memory.partitions):
+            if name not in known:
+                place = ("shared", at, "partitions", position)
+                raise BadField(system, place, f"{name!r} is no partition", closest(name, known))
+
+
+def _check_processors(system: "System") -> None:
+    taken: dict[int, str] = {}
+    for at, partition in enumerate(system.hosted):
+        has_slots = partition.name in system.partitions
+        if has_slots and partition.cpu:
+            what = f"{partition.name!r} has slots, which are of processor 0"
+            raise BadField(system, ("hosted", at, "cpu"), what, "leave it out")
+        if not has_slots and not partition.cpu:
+            what = f"{partition.name!r} has neither a slot nor a processor of its own"
+            remedy = f"give it a slot or cpu = 1 to {LAST_PROCESSOR}"
+            raise BadField(system, ("hosted", at, "cpu"), what, remedy)
+        if not has_slots and partition.cpu in taken:
+            what = f"{taken[partition.cpu]!r} has processor {partition.cpu} for itself"
+            raise BadField(system, ("hosted", at, "cpu"), what, "give each its own")
+        if not has_slots:
+            taken[partition.cpu] = partition.name
+
+
+def _check_ranges(system: "System", name: str) -> None:
+    """Check that nothing lies over something else in what a guest sees."""
+    found = sorted(_ranges(system, name), key=lambda each: each.begin)
+    for below, above in pairwise(found):
+        if above.begin < below.end:
+            later, earlier = (above, below) if above.place else (below, above)
+            what = (
+                f"{later.begin:#x} to {later.end - 1:#x} lies over {earlier.what} of {name!r}, "
+                f"{earlier.begin:#x} to {earlier.end - 1:#x}"
+            )
+            raise BadField(system, later.place, what, "choose other addresses")
+
+
+def _ranges(system: "System", name: str) -> Iterator[_Range]:
+    for what, begin, end in MACHINE:
+        yield _Range(what, begin, end, ())
+    partition = next((each for each in system.hosted if each.name == name), Partition(name))
+    yield _Range("the memory", GUEST_MEMORY, GUEST_MEMORY + partition.memory, ())
+    for at, hosted in enumerate(system.hosted):
+        for number, device in enumerate(hosted.devices if hosted.name == name else ()):
+            place = ("hosted", at, "devices", number, "physical")
+            yield _Range("a device", device.physical, device.physical + device.size, place)
+    for at, memory in enumerate(system.shared):
+        if name in memory.partitions:
+            end = memory.address + memory.size
+            yield _Range("shared memory", memory.address, end, ("shared", at, "address"))
+
+
+def _check_interrupts(system: "System") -> None:
+    """Check that each interrupt has one owner: devices on the board, sources at their guest."""
+    owners: dict[int, str] = {}
+    pages: list[tuple[int, int, str]] = []
+    for at, partition in enumerate(system.hosted):
+        for number, device in enumerate(partition.devices):
+            place = ("hosted", at, "devices", number)
+            for position, interrupt in enumerate(device.interrupts):
+                if interrupt in owners:
+                    what = f"{interrupt} belongs to {owners[interrupt]!r} already"
+                    remedy = "an interrupt has one owner"
+                    raise BadField(system, (*place, "interrupts", position), what, remedy)
+                owners[interrupt] = partition.name
+            end = device.physical + device.size
+            for begin, behind, owner in pages:
+                if device.physical < behind and begin < end:
+                    what = f"{device.physical:#x} belongs to {owner!r} already"
+                    raise BadField(system, (*place, "physical"), what, "a device has one owner")
+            pages.append((device.physical, end, partition.name))
+    _check_source_interrupts(system, owners)
+
+
+def _check_source_interrupts(system: "System", owners: dict[int, str]) -> None:
+    taken = {(name, interrupt): "a device" for interrupt, name in owners.items()}
+    for at, source in enumerate(system.sources):
+        interrupt = system.interrupt_of(at)
+        key = (source.partition, interrupt)
+        if interrupt == CONSOLE_INTERRUPT:
+            what = f"{interrupt} is the interrupt of every guest's console"
+            raise BadField(system, ("sources", at, "interrupt"), what, "take another number")
+        if key in taken:
+            what = f"{interrupt} is the interrupt of {taken[key]} of {source.partition!r} already"
+            raise BadField(system, ("sources", at, "interrupt"), what, "take another number")
+        taken[key] = repr(source.name)
