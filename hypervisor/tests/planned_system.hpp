@@ -39,11 +39,12 @@ class PlannedSystem {
   }
 
   [[nodiscard]] latenz::hypervisor::DispatcherPlan plan() const {
-    return {.mode = mode_, .slots = slots_, .sources = sources_};
+    return {.mode = mode_, .slots = slots_, .sources = sources_, .epoch = epoch_};
   }
 
  private:
   latenz::hypervisor::Mode mode_;
+  latenz::Instant epoch_;
   std::vector<latenz::hypervisor::PlannedSlot> slots_;
   std::vector<latenz::hypervisor::PlannedSource> sources_;
 };

@@ -35,7 +35,7 @@ struct DispatcherPlan {
   Mode mode;
   std::span<const PlannedSlot> slots;
   std::span<const PlannedSource> sources;
-  Instant epoch = Instant();  ///< the first slot begins
+  Instant epoch;  ///< the first slot begins
 };
 
 }  // namespace latenz::hypervisor
