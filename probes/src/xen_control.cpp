@@ -20,6 +20,7 @@
 #include "file.hpp"
 #include "options.hpp"
 #include "program.hpp"
+#include "system_counter.hpp"
 #include "xen_domctl.hpp"
 
 namespace latenz::xen {
@@ -190,14 +191,7 @@ void wait_for_shutdown(Xen& xen, std::uint16_t domain) {
 }
 
 /// This domain's virtual counter, in nanoseconds since Xen created the domain.
-std::string counter_now() {
-  std::uint64_t ticks = 0;
-  std::uint64_t hz = 0;
-  asm volatile("isb\n mrs %0, cntvct_el0" : "=r"(ticks));
-  asm volatile("mrs %0, cntfrq_el0" : "=r"(hz));
-  constexpr std::uint64_t second = 1'000'000'000;
-  return std::to_string((ticks / hz * second) + (ticks % hz * second / hz)) + "\n";
-}
+std::string counter_now() { return std::to_string(probe::system_counter_ns()) + "\n"; }
 
 constexpr std::string_view help = R"(Usage: latenz-xen-control VERB [DOMAIN] [CPU]
 
