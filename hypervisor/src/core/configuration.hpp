@@ -7,10 +7,20 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace latenz::hypervisor {
 
 enum class Mode : std::uint32_t { plain, paper, carry };
+
+/// Zero terminated if it is shorter.
+using Name = std::array<char, 32>;
+
+constexpr std::string_view text_of(const Name& name) {
+  std::size_t length = 0;
+  while (length < name.size() && name[length] != '\0') ++length;
+  return {name.data(), length};
+}
 
 /// A file that is copied into a partition before it starts.
 struct ImageEntry {
@@ -24,7 +34,7 @@ struct PartitionEntry {
   static constexpr std::uint32_t says_ready = 1U << 1U;  ///< interrupts begin once it has said so
   static constexpr std::uint32_t has_console = 1U << 2U;
 
-  std::array<char, 32> name;  ///< zero terminated, cut
+  Name name;
   std::uint32_t cpu;
   std::uint32_t flags;
   std::uint64_t memory;        ///< physical address, a multiple of 2 MiB
@@ -47,7 +57,7 @@ struct SourceEntry {
   static constexpr std::uint32_t is_device = 1U << 1U;  ///< `interrupt` is the device's own
   static constexpr std::uint32_t is_edge = 1U << 2U;    ///< of a device: deactivated at once
 
-  std::array<char, 32> name;
+  Name name;
   std::uint32_t partition;
   std::uint32_t flags;
   std::uint32_t interrupt;  ///< ID at the guest's GIC

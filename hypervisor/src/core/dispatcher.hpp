@@ -63,7 +63,9 @@ struct Next {
   [[nodiscard]] bool settled() const { return !job_started && !job_ended; }
 };
 
-/// One for a processor. It has no constructor to run; begin() comes first.
+/// One for a processor. It has no constructor to run; begin() comes first. What it does for an
+/// event takes a bounded number of steps, whatever is pending: l in the monitor, the partitions for
+/// the order of their jobs, the sources where a queue had been full.
 ///
 /// An IRQ that finds its partition's queue full waits outside, only counted: the monitor is not
 /// asked, it is `delayed` whatever the slot, and enters the queue when there is room, before any
@@ -112,14 +114,15 @@ class BasicDispatcher {
   /// then. Whoever owned the slot at that time counts, even if another slot has begun since.
   [[nodiscard]] Top decide(std::uint16_t index, Instant arrival) {
     Source& source = sources_[index];
+    const Partition& partition = partitions_[source.partition];
     const bool foreign = owner_at(arrival) != source.partition;
-    const bool asks = source.monitor.is_on() && (foreign || mode_ == Mode::carry);
-    if (source.monitor.is_learning()) source.monitor.learn(arrival);
-    if (!has_room(partitions_[source.partition])) return {.handling = Handling::delayed};
     Top top = {.handling = foreign ? Handling::delayed : Handling::direct};
-    if (!asks) return top;
-    top.asked = true;
-    top.accepted = source.monitor.accept(arrival);
+    top.asked = source.monitor.is_on() && (foreign || mode_ == Mode::carry);
+    if (source.monitor.is_learning()) [[unlikely]]
+      source.monitor.learn(arrival);
+    if (partition.stopped || partition.queue.full()) return {.handling = Handling::delayed};
+    top.asked = top.asked && !partition.jobs.full();
+    top.accepted = top.asked && source.monitor.accept(arrival);
     if (foreign && top.accepted) top.handling = Handling::interposed;
     return top;
   }
@@ -193,13 +196,10 @@ class BasicDispatcher {
 
   // --- faults ------------------------------------------------------------------------------------
 
-  /// The partition's guest starts afresh. Its pending IRQs are kept: the bottom handler that was
-  /// executed starts afresh too. Its jobs end; in mode carry accepted IRQs that are still pending
-  /// get theirs when its next own slot ends.
+  /// The partition's guest starts afresh. Its pending IRQs are kept, and so are their jobs; the
+  /// bottom handler that was executed starts afresh too. If it was in a job, that ends.
   void restart(PartitionIndex index) {
     partitions_[index].stopped = false;
-    partitions_[index].jobs.drop_ready();
-    note_ready(index);
     if (job_.active && job_.partition == index) {
       job_.budget = Duration();
       job_.in_handler = false;
@@ -312,10 +312,6 @@ class BasicDispatcher {
   }
 
   // --- top handlers ------------------------------------------------------------------------------
-
-  [[nodiscard]] static bool has_room(const Partition& partition) {
-    return !partition.stopped && !partition.queue.full() && !partition.jobs.full();
-  }
 
   static void count(SourceStatistics& statistics, Top top) {
     statistics.count_raised(top.handling);

@@ -9,13 +9,12 @@
 
 namespace latenz::hypervisor {
 
-/// One budget for each accepted IRQ, in the order of acceptance:
+/// One budget for each accepted IRQ, in the order of acceptance. Two indices into them:
 ///
-///          unspent_             ready_             end_
-///   spent | pending, may be      | may start now    |
-///         | made ready again     |                  |
+///   unspent_   before it, the budget is spent, or its IRQ has ended without it
+///   ready_     before it, no job is ready: it has started, or was dropped
 ///
-/// (either of the first two may be the smaller one). Making ready and dropping move an index,
+/// What is behind either of them is kept. Dropping jobs and making them ready again moves an index,
 /// whatever their number: nothing here has a loop.
 template <std::size_t Capacity>
 class InterposedJobs {

@@ -41,7 +41,7 @@ class SourceMonitor {
 
   /// While learning: at most 2 longest_distance_vector steps, and with the last event half the
   /// square of `learned` to close the vector.
-  void learn(Instant at) {
+  [[gnu::noinline]] void learn(Instant at) {
     learner_->observe(at);
     if (--learn_left_ == 0) finish_learning();
   }

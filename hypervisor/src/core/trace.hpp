@@ -56,13 +56,17 @@ class Trace {
   /// How many were ever written.
   [[nodiscard]] std::uint64_t written() const { return written_; }
 
+  /// How many of them are kept.
+  [[nodiscard]] std::uint64_t kept() const {
+    return written_ < room_.size() ? written_ : room_.size();
+  }
+
   /// Calls with each kept record, oldest first.
   template <typename Visit>
   void each(Visit visit) const {
     const bool wrapped = written_ > room_.size();
-    const std::size_t kept = wrapped ? room_.size() : static_cast<std::size_t>(written_);
     std::size_t at = wrapped ? next_ : 0;
-    for (std::size_t i = 0; i < kept; ++i) {
+    for (std::uint64_t i = 0; i < kept(); ++i) {
       visit(room_[at]);
       at = at + 1 == room_.size() ? 0 : at + 1;
     }

@@ -22,16 +22,16 @@ extern const std::byte hostile_vectors;
 namespace latenz::guests {
 namespace {
 
-/// Survives a restart, which puts back only the image.
+/// Survives a restart, which clears the memory: behind what the report page is for.
 struct Kept {
-  static constexpr std::uint64_t expected_magic = 0x4B45'5054'4B45'5054;
-  std::uint64_t magic;
   std::uint32_t step;
-  std::uint32_t restarts;
+  std::uint32_t lives;
 };
-[[gnu::section(".noinit")]] volatile Kept kept;
+volatile Kept& kept() {
+  return *reinterpret_cast<volatile Kept*>(GuestMachine::report + sizeof(ReportPage));
+}
 
-[[gnu::section(".noinit")]] alignas(16) std::array<std::byte, 0x4000> attack_stack;
+alignas(16) std::array<std::byte, 0x4000> attack_stack;
 
 std::array<std::span<const Attack>, 7> all_attacks() {
   return {memory_attacks(),          gic_attacks(),       call_attacks(),  timer_attacks(),
@@ -52,7 +52,7 @@ const Attack* chosen() {
 
 void tell(std::string_view what, std::string_view name) {
   Text<100> text;
-  text.add(what).add(name).add(" step ").add(kept.step).add(" restarts ").add(kept.restarts);
+  text.add(what).add(name).add(" step ").add(kept().step).add(" lives ").add(kept().lives);
   text.add(" exceptions ").add(exceptions_seen).add("\n");
   say(text.view());
 }
@@ -61,9 +61,9 @@ void attack(const Attack& attack) {
   const std::uint32_t steps = attack.steps == Attack::as_many_as_wanted
                                   ? static_cast<std::uint32_t>(parameters().count)
                                   : attack.steps;
-  while (kept.step < steps) {
-    const std::uint32_t step = kept.step;
-    kept.step = step + 1;  // before: it may be the last of this life
+  while (kept().step < steps) {
+    const std::uint32_t step = kept().step;
+    kept().step = step + 1;  // before: it may be the last of this life
     attack.run(step);
   }
 }
@@ -73,18 +73,8 @@ void attack(const Attack& attack) {
   while (true) firmware::Cpu::wait_for_interrupt();
 }
 
-void remember_life() {
-  if (kept.magic == Kept::expected_magic) {
-    kept.restarts = kept.restarts + 1;
-    return;
-  }
-  kept.step = 0;
-  kept.restarts = 0;
-  kept.magic = Kept::expected_magic;
-}
-
 extern "C" [[noreturn]] void hostile_main() {
-  remember_life();
+  kept().lives = kept().lives + 1;
   begin();
   start_interrupts();
   const Attack* const wanted = chosen();
@@ -92,7 +82,7 @@ extern "C" [[noreturn]] void hostile_main() {
     say("no such attack\n");
     idle();
   }
-  if (kept.restarts == 0) tell("begins: ", wanted->name);
+  if (kept().lives == 1) tell("begins: ", wanted->name);
   attack(*wanted);
   tell("done: ", wanted->name);
   idle();

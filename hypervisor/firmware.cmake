@@ -1,0 +1,19 @@
+# The hypervisor's image, for boards with a Cortex-A53, and the programs that run in partitions.
+set(memory ${PROJECT_SOURCE_DIR}/core/src/memory.cpp)
+set_source_files_properties(${memory} PROPERTIES COMPILE_OPTIONS
+  -fno-tree-loop-distribute-patterns)
+file(GLOB hypervisor_sources CONFIGURE_DEPENDS
+  src/*.cpp src/core/*.cpp src/aarch64/*.cpp src/aarch64/*.S src/boards/*.cpp)
+
+add_executable(hypervisor ${hypervisor_sources} ${memory})
+target_include_directories(hypervisor PRIVATE src src/core include)
+target_link_libraries(hypervisor PRIVATE latenz::core gcc)
+target_compile_definitions(hypervisor PRIVATE LATENZ_VERSION="${PROJECT_VERSION}")
+target_compile_options(hypervisor PRIVATE -O2 -fno-pie -mgeneral-regs-only -mstrict-align
+  -Wno-psabi -fno-threadsafe-statics -fno-asynchronous-unwind-tables -fno-stack-protector
+  -ffunction-sections -fdata-sections $<$<COMPILE_LANGUAGE:ASM>:-mcpu=${LATENZ_PROCESSOR}>)
+target_link_options(hypervisor PRIVATE -nostdlib -no-pie -T ${CMAKE_CURRENT_SOURCE_DIR}/image.ld
+  -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,max-page-size=4096)
+set_target_properties(hypervisor PROPERTIES SUFFIX .elf LINK_DEPENDS
+  ${CMAKE_CURRENT_SOURCE_DIR}/image.ld)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hypervisor.elf DESTINATION firmware/hypervisor)

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aarch64/gic.hpp"
+
+namespace latenz::hypervisor {
+namespace {
+
+constexpr std::uint32_t slot_priority = 0x00;  // at equal times the slot switch comes first
+constexpr std::uint32_t arrival_priority = 0x40;
+constexpr std::uint32_t other_priority = 0x80;
+
+}  // namespace
+
+void Distributor::start(const Board& board) {
+  base_ = board.distributor;
+  Mmio::write32(base_, 0);
+  const std::uint32_t banks = (Mmio::read32(base_ + 0x004) & 0x1FU) + 1;
+  for (std::uint32_t id = InterruptId::first_shared; id < banks * 32; ++id) {
+    if (id % 32 == 0) {
+      Mmio::write32(base_ + 0x180 + (id / 8), ~0U);
+      Mmio::write32(base_ + 0x280 + (id / 8), ~0U);
+      Mmio::write32(base_ + 0x380 + (id / 8), ~0U);
+    }
+    Mmio::write8(base_ + 0x400 + id, other_priority);
+  }
+  Mmio::write32(base_, 1);
+}
+
+void Distributor::start_private() const {
+  Mmio::write32(base_ + 0x180, ~0U);
+  Mmio::write32(base_ + 0x280, ~0U);
+  Mmio::write32(base_ + 0x380, ~0U);
+  for (std::uint32_t id = 0; id < InterruptId::first_shared; ++id) {
+    Mmio::write8(base_ + 0x400 + id, other_priority);
+  }
+  Mmio::write8(base_ + 0x400 + InterruptId::slot_timer, slot_priority);
+  Mmio::write8(base_ + 0x400 + InterruptId::arrival_timer, arrival_priority);
+}
+
+void Distributor::route(std::uint32_t id, std::uint32_t cpu) const {
+  Mmio::write8(base_ + 0x800 + id, static_cast<std::uint8_t>(1U << cpu));
+}
+
+void Distributor::set_edge(std::uint32_t id, bool edge) const {
+  const std::uint64_t address = base_ + 0xC00 + (id / 16 * 4);
+  const std::uint32_t bit = 2U << (id % 16 * 2);
+  const std::uint32_t others = Mmio::read32(address) & ~bit;
+  Mmio::write32(address, edge ? others | bit : others);
+}
+
+}  // namespace latenz::hypervisor

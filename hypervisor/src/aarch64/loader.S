@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a guest executes before its own first instruction, as itself and in its own time: clears its
+// memory, copies its images, jumps to them. One page, mapped read-only for every guest. Position
+// independent; addresses of the guest machine (guest_machine.hpp).
+    .section .loader, "ax"
+    .balign 4096
+    .global guest_loader
+guest_loader:
+    movz    x20, #0x0B00, lsl #16   // GuestMachine::information
+    ldp     x1, x2, [x20, #24]      // memory_begin, memory_size
+1:  stp     xzr, xzr, [x1]
+    stp     xzr, xzr, [x1, #16]
+    stp     xzr, xzr, [x1, #32]
+    stp     xzr, xzr, [x1, #48]
+    add     x1, x1, #64
+    subs    x2, x2, #64
+    b.ne    1b
+    ldr     x3, [x20, #56]          // copies
+    add     x4, x20, #64
+2:  cbz     x3, 4f
+    ldp     x5, x6, [x4], #16       // from, to
+    ldr     x7, [x4], #8            // size
+3:  ldp     x8, x9, [x5]
+    ldp     x10, x11, [x5, #16]
+    ldp     x12, x13, [x5, #32]
+    ldp     x14, x15, [x5, #48]
+    stp     x8, x9, [x6]
+    stp     x10, x11, [x6, #16]
+    stp     x12, x13, [x6, #32]
+    stp     x14, x15, [x6, #48]
+    add     x5, x5, #64
+    add     x6, x6, #64
+    subs    x7, x7, #64
+    b.ne    3b
+    sub     x3, x3, #1
+    b       2b
+4:  dsb     sy
+    ic      iallu
+    dsb     sy
+    isb
+    ldp     x16, x0, [x20, #40]     // entry, argument
+    mov     x1, xzr
+    mov     x2, xzr
+    mov     x3, xzr
+    br      x16
+
+    .balign 2048
+    .global guest_idle
+guest_idle:                         // what runs where nothing is to run
+    wfi
+    b       guest_idle
+
+    .balign 1024
+    .global guest_calibration
+guest_calibration:                  // how long a trap takes that does nothing
+    mrs     x1, cntpct_el0
+    hvc     #0xca1
+    mrs     x2, cntpct_el0
+    hvc     #0xca2
+    b       guest_calibration
+    .balign 4096

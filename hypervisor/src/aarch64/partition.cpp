@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aarch64/partition.hpp"
+
+#include <algorithm>
+
+#include "aarch64/system_registers.hpp"
+#include "boards/board.hpp"
+#include "latenz/text.hpp"
+
+extern "C" const std::uint8_t guest_loader[];  // loader.S
+
+namespace latenz::hypervisor {
+namespace {
+
+constexpr std::uint64_t page = TranslationTable::page;
+
+std::uint64_t rounded_up(std::uint64_t size, std::uint64_t to) { return (size + to - 1) / to * to; }
+
+}  // namespace
+
+bool Partition::build(const Configuration& configuration, std::uint32_t index) {
+  entry_ = &configuration.partition[index];
+  Text<sizeof prefix_> prefix;
+  prefix.add(name()).add("| ");
+  std::copy_n(prefix.view().begin(), prefix.view().size(), prefix_);
+  console.begin({prefix_, prefix.view().size()});
+  tell(configuration, index);
+  own_interrupts(configuration, index);
+  if (!map_machine() || !map(configuration, index)) return false;
+  vcpu.partition = static_cast<std::uint8_t>(index);
+  vcpu.translation = table_.address() | (static_cast<std::uint64_t>(index + 1) << 48U);
+  vcpu.gic.reset();
+  vcpu.reset(GuestMachine::loader);
+  return true;
+}
+
+void Partition::tell(const Configuration& configuration, std::uint32_t index) {
+  information_.magic = InformationPage::expected_magic;
+  information_.version = 1;
+  information_.partition = index;
+  information_.counter_hz = CntFrequency::read();
+  information_.memory_begin = entry_->memory_guest;
+  information_.memory_size = entry_->memory_size;
+  information_.entry = entry_->entry;
+  information_.argument = entry_->argument;
+  for (const ImageEntry& image : entry_->images) {
+    if (image.size == 0) continue;
+    information_.copy[information_.copies++] = {GuestMachine::store + image.stored, image.target,
+                                                image.size};
+  }
+  for (std::uint32_t i = 0; i < configuration.sources; ++i) {
+    const SourceEntry& source = configuration.source[i];
+    if (source.partition != index) continue;
+    information_.source[information_.sources++] = {source.interrupt, 0, source.bottom_ns};
+  }
+}
+
+void Partition::own_interrupts(const Configuration& configuration, std::uint32_t index) {
+  vcpu.gic.own(InterruptId::virtual_timer, false);
+  for (std::uint32_t i = 0; i < configuration.interrupts; ++i) {
+    const InterruptEntry& each = configuration.interrupt[i];
+    if (each.partition == index) vcpu.gic.own(each.interrupt, true);
+  }
+  for (std::uint32_t i = 0; i < configuration.sources; ++i) {
+    const SourceEntry& each = configuration.source[i];
+    if (each.partition == index) vcpu.gic.watch(each.interrupt);
+  }
+}
+
+bool Partition::map_machine() {
+  const auto at = [](const void* object) { return reinterpret_cast<std::uint64_t>(object); };
+  return table_.map(GuestMachine::cpu_interface, board().virtual_interface, 2 * page,
+                    Stage2::registers) &&
+         table_.map(GuestMachine::information, at(&information_), page, Stage2::constants) &&
+         table_.map(GuestMachine::report, at(&report_), page, Stage2::shared) &&
+         table_.map(GuestMachine::loader, at(guest_loader), page, Stage2::code);
+}
+
+bool Partition::map(const Configuration& configuration, std::uint32_t index) {
+  bool mapped =
+      table_.map(entry_->memory_guest, entry_->memory, entry_->memory_size, Stage2::memory);
+  for (const ImageEntry& image : entry_->images) {
+    const std::uint64_t size = rounded_up(image.size, TranslationTable::block);
+    mapped = mapped &&
+             table_.map(GuestMachine::store + image.stored, image.stored, size, Stage2::constants);
+  }
+  for (std::uint32_t i = 0; i < configuration.mappings; ++i) {
+    const MappingEntry& each = configuration.mapping[i];
+    if (each.partition != index) continue;
+    const bool device = (each.flags & MappingEntry::device) != 0;
+    const bool writable = (each.flags & MappingEntry::writable) != 0;
+    const std::uint64_t attributes = device     ? Stage2::registers
+                                     : writable ? Stage2::shared
+                                                : Stage2::constants;
+    mapped = mapped && table_.map(each.guest, each.physical, each.size, attributes);
+  }
+  return mapped;
+}
+
+void Partition::restart() {
+  ++restarts_;
+  ready_ = false;
+  vcpu.reset(GuestMachine::loader);
+  vcpu.gic.reset();
+}
+
+void Partition::fault(std::string_view what, std::uint64_t address) {
+  ++faults_;
+  Text<120> told;
+  told.add("hypervisor: ").add(name()).add(": ").add(what).add(" at ").add_hex(ElrEl2::read());
+  told.add(", address ").add_hex(address);
+  Console::add("", told.view());
+  if ((entry_->flags & PartitionEntry::restart_on_fault) != 0) {
+    restart();
+  } else {
+    end(State::stopped);
+  }
+}
+
+}  // namespace latenz::hypervisor

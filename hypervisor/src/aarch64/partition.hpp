@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A partition: its guest, the memory and devices it may reach, and what became of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "aarch64/translation_table.hpp"
+#include "aarch64/vcpu.hpp"
+#include "aarch64/virtual_console.hpp"
+#include "configuration.hpp"
+#include "latenz/hypervisor/guest_machine.hpp"
+
+namespace latenz::hypervisor {
+
+class Partition {
+ public:
+  enum class State : std::uint8_t {
+    running,
+    stopped,  ///< after a fault
+    off,      ///< by its own will
+  };
+
+  /// Builds its address space; false if the configuration cannot be carried out.
+  [[nodiscard]] bool build(const Configuration& configuration, std::uint32_t index);
+
+  /// Starts its guest from its pristine images: at once if it is the one that runs, else when it
+  /// runs next.
+  void restart();
+
+  [[nodiscard]] bool is_running() const { return state_ == State::running; }
+  [[nodiscard]] State state() const { return state_; }
+  void end(State how) { state_ = how; }
+
+  /// A guest did what it must not. It is stopped, or restarted if configured so.
+  void fault(std::string_view what, std::uint64_t address);
+
+  [[nodiscard]] std::string_view name() const { return text_of(entry_->name); }
+  [[nodiscard]] std::uint32_t cpu() const { return entry_->cpu; }
+  [[nodiscard]] std::uint64_t progress() const { return report_.progress; }
+  [[nodiscard]] std::uint32_t faults() const { return faults_; }
+  [[nodiscard]] std::uint32_t restarts() const { return restarts_; }
+  [[nodiscard]] bool awaited() const {
+    return (entry_->flags & PartitionEntry::says_ready) != 0 && !ready_ && is_running();
+  }
+  void say_ready() { ready_ = true; }
+  [[nodiscard]] bool has_console() const {
+    return (entry_->flags & PartitionEntry::has_console) != 0;
+  }
+
+  Vcpu vcpu;
+  VirtualConsole console;
+
+ private:
+  void tell(const Configuration& configuration, std::uint32_t index);
+  [[nodiscard]] bool map(const Configuration& configuration, std::uint32_t index);
+  [[nodiscard]] bool map_machine();
+  void own_interrupts(const Configuration& configuration, std::uint32_t index);
+
+  const PartitionEntry* entry_ = nullptr;
+  TranslationTable table_;
+  char prefix_[36]{};  ///< of its console's lines
+  State state_ = State::running;
+  bool ready_ = false;
+  std::uint32_t faults_ = 0;
+  std::uint32_t restarts_ = 0;
+  alignas(TranslationTable::page) InformationPage information_{};
+  alignas(TranslationTable::page) ReportPage report_{};
+  alignas(TranslationTable::page) std::uint8_t end_of_report_[1]{};
+};
+
+}  // namespace latenz::hypervisor

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CPU: what it executes, and for whom.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "aarch64/gic.hpp"
+#include "aarch64/vcpu.hpp"
+
+namespace latenz::hypervisor {
+
+inline constexpr std::uint8_t idle_partition = 0xFF;
+
+struct Processor {
+  static constexpr std::size_t most = 8;
+
+  std::uint64_t stack_end = 0;  ///< vectors.S takes it from here
+  std::uint32_t index = 0;
+  bool shares_time =
+      false;  ///< between partitions, by slots; else `running` never changes but by its end
+  Vcpu* running = nullptr;
+  CpuInterface interface;
+  Vcpu idle;                          ///< executed where no guest is to
+  std::uint64_t longest_service = 0;  ///< ticks that a trap of a guest took
+
+  /// Registers of EL2 that confine guests, and the interrupts of this CPU.
+  void start(std::uint32_t cpu);
+};
+static_assert(offsetof(Processor, stack_end) == 0, "vectors.S knows where it is");
+
+extern Processor processors[Processor::most];
+
+/// Builds what every CPU uses when it has nothing to do; once.
+[[nodiscard]] bool build_idle();
+
+}  // namespace latenz::hypervisor

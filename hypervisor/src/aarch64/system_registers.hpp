@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// System registers by name (Arm Architecture Reference Manual, D19), and barriers.
+#pragma once
+
+#include <cstdint>
+
+namespace latenz::hypervisor {
+
+#define LATENZ_SYSTEM_REGISTER(Name, name)                                 \
+  struct Name {                                                            \
+    [[gnu::always_inline]] static inline std::uint64_t read() {            \
+      std::uint64_t value = 0;                                             \
+      asm volatile("mrs %0, " name : "=r"(value));                         \
+      return value;                                                        \
+    }                                                                      \
+    [[gnu::always_inline]] static inline void write(std::uint64_t value) { \
+      asm volatile("msr " name ", %0" ::"r"(value) : "memory");            \
+    }                                                                      \
+  }
+
+LATENZ_SYSTEM_REGISTER(CptrEl2, "cptr_el2");
+LATENZ_SYSTEM_REGISTER(CnthctlEl2, "cnthctl_el2");
+LATENZ_SYSTEM_REGISTER(CnthpControl, "cnthp_ctl_el2");
+LATENZ_SYSTEM_REGISTER(CnthpCompare, "cnthp_cval_el2");
+LATENZ_SYSTEM_REGISTER(CntpControl, "cntp_ctl_el0");
+LATENZ_SYSTEM_REGISTER(CntpCompare, "cntp_cval_el0");
+LATENZ_SYSTEM_REGISTER(CntpCount, "cntpct_el0");
+LATENZ_SYSTEM_REGISTER(CntFrequency, "cntfrq_el0");
+LATENZ_SYSTEM_REGISTER(CntvControl, "cntv_ctl_el0");
+LATENZ_SYSTEM_REGISTER(CntvOffset, "cntvoff_el2");
+LATENZ_SYSTEM_REGISTER(ElrEl2, "elr_el2");
+LATENZ_SYSTEM_REGISTER(EsrEl2, "esr_el2");
+LATENZ_SYSTEM_REGISTER(FarEl2, "far_el2");
+LATENZ_SYSTEM_REGISTER(HcrEl2, "hcr_el2");
+LATENZ_SYSTEM_REGISTER(HpfarEl2, "hpfar_el2");
+LATENZ_SYSTEM_REGISTER(HstrEl2, "hstr_el2");
+LATENZ_SYSTEM_REGISTER(MairEl2, "mair_el2");
+LATENZ_SYSTEM_REGISTER(MdcrEl2, "mdcr_el2");
+LATENZ_SYSTEM_REGISTER(MpidrEl1, "mpidr_el1");
+LATENZ_SYSTEM_REGISTER(SctlrEl2, "sctlr_el2");
+LATENZ_SYSTEM_REGISTER(SpsrEl2, "spsr_el2");
+LATENZ_SYSTEM_REGISTER(TcrEl2, "tcr_el2");
+LATENZ_SYSTEM_REGISTER(TpidrEl2, "tpidr_el2");
+LATENZ_SYSTEM_REGISTER(Ttbr0El2, "ttbr0_el2");
+LATENZ_SYSTEM_REGISTER(VmpidrEl2, "vmpidr_el2");
+LATENZ_SYSTEM_REGISTER(VpidrEl2, "vpidr_el2");
+LATENZ_SYSTEM_REGISTER(VtcrEl2, "vtcr_el2");
+LATENZ_SYSTEM_REGISTER(VttbrEl2, "vttbr_el2");
+LATENZ_SYSTEM_REGISTER(MidrEl1, "midr_el1");
+LATENZ_SYSTEM_REGISTER(VbarEl1, "vbar_el1");
+LATENZ_SYSTEM_REGISTER(ElrEl1, "elr_el1");
+LATENZ_SYSTEM_REGISTER(SpsrEl1, "spsr_el1");
+LATENZ_SYSTEM_REGISTER(EsrEl1, "esr_el1");
+
+#undef LATENZ_SYSTEM_REGISTER
+
+[[gnu::always_inline]] inline void instruction_barrier() { asm volatile("isb" ::: "memory"); }
+[[gnu::always_inline]] inline void data_barrier() { asm volatile("dsb sy" ::: "memory"); }
+
+/// The system counter now, not read early.
+[[gnu::always_inline]] inline std::uint64_t now() {
+  std::uint64_t value = 0;
+  asm volatile("isb\n mrs %0, cntpct_el0" : "=r"(value)::"memory");
+  return value;
+}
+
+}  // namespace latenz::hypervisor

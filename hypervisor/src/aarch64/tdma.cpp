@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aarch64/tdma.hpp"
+
+#include <algorithm>
+
+#include "aarch64/system_registers.hpp"
+#include "hypervisor.hpp"
+
+namespace latenz::hypervisor {
+namespace {
+
+Instant instant(std::uint64_t tick) { return Instant(static_cast<std::int64_t>(tick)); }
+std::uint64_t tick(Instant at) { return static_cast<std::uint64_t>(at.ns()); }
+
+std::uint32_t cut(std::int64_t ticks) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ticks, 0, UINT32_MAX));
+}
+
+std::uint32_t detail_of(const Top& top) {
+  return static_cast<std::uint32_t>(top.handling) | (top.accepted ? TopDetail::accepted : 0U) |
+         (top.asked ? TopDetail::asked : 0U);
+}
+
+constexpr std::uint64_t time_to_begin_ns = 100'000;
+
+}  // namespace
+
+// --- Plan ----------------------------------------------------------------------------------------
+
+void Tdma::prepare(const Configuration& configuration, std::span<Partition> partitions) {
+  const Clock clock(CntFrequency::read());
+  configuration_ = &configuration;
+  partitions_ = partitions;
+  plan_slots(clock);
+  plan_sources(clock);
+  convert_arrivals(clock);
+  plan_.mode = configuration.mode;
+  plan_.slots = std::span(slots_).first(configuration.slots);
+  plan_.sources = std::span(sources_).first(configuration.sources);
+}
+
+void Tdma::plan_slots(const Clock& clock) {
+  for (std::uint32_t i = 0; i < configuration_->slots; ++i) {
+    const SlotEntry& slot = configuration_->slot[i];
+    slots_[i] = {static_cast<PartitionIndex>(slot.partition), clock.duration(slot.length_ns)};
+  }
+}
+
+void Tdma::plan_sources(const Clock& clock) {
+  for (std::size_t i = 0; i < distances_.size(); ++i) {
+    distances_[i] = clock.at_least(static_cast<std::uint64_t>(configuration_->distance_ns[i]));
+  }
+  for (std::uint32_t i = 0; i < configuration_->sources; ++i) {
+    const SourceEntry& source = configuration_->source[i];
+    sources_[i] = {
+        .partition = static_cast<PartitionIndex>(source.partition),
+        .monitored = (source.flags & SourceEntry::monitored) != 0,
+        .distances = std::span(distances_).subspan(source.first_distance, source.distances),
+        .bottom = clock.at_least(source.bottom_ns),
+        .learned = source.learned,
+        .learn_events = source.learn_events};
+  }
+}
+
+void Tdma::convert_arrivals(const Clock& clock) {
+  auto* entries = reinterpret_cast<ArrivalEntry*>(configuration_->arrivals);
+  for (std::uint64_t i = 0; i < configuration_->arrival_count; ++i) {
+    entries[i].time_ns = clock.nearest(entries[i].time_ns);
+  }
+  arrival_period_ = clock.duration(configuration_->arrival_period_ns);
+}
+
+// --- From the first slot to the last -------------------------------------------------------------
+
+Vcpu* Tdma::start(Processor& processor, std::uint64_t trap_ticks) {
+  const Clock clock(CntFrequency::read());
+  plan_.epoch = instant(now() + clock.nearest(time_to_begin_ns));
+  dispatcher_.begin(plan_);
+  const std::uint64_t began = now();
+  arm_slot_timer({}, began);  // what a visit does after its last stamp counts as leaving
+  trap_ticks_ = trap_ticks + (now() - began);
+  return resume(processor);
+}
+
+/// The slot that now begins is the first one of all that counts.
+void Tdma::measure_from_here() {
+  plan_.epoch = epoch_ = dispatcher_.slot_end();
+  dispatcher_.begin(plan_);
+  for (PartitionIndex i = 0; i < partitions_.size(); ++i) {
+    if (!partitions_[i].is_running()) dispatcher_.stop(i);
+  }
+  arrivals_.begin({reinterpret_cast<const ArrivalEntry*>(configuration_->arrivals),
+                   configuration_->arrival_count},
+                  configuration_->arrival_repeats, arrival_period_, epoch_);
+  if ((configuration_->flags & Configuration::trace_on) != 0) {
+    trace_.place(
+        {reinterpret_cast<TraceRecord*>(configuration_->trace), configuration_->trace_records});
+  }
+  section_.open = false;
+  latest_slot_ = Duration();
+  cycles_ = 0;
+  measuring_ = true;
+  arm_arrival_timer();
+}
+
+void Tdma::end_if_all_is_done() {
+  const bool endless = configuration_->arrival_count == 0 && configuration_->least_cycles == 0;
+  if (endless ? !hypervisor.any_running()
+              : arrivals_.done() && dispatcher_.idle() && cycles_ >= configuration_->least_cycles) {
+    hypervisor.finish();
+  }
+}
+
+// --- Events --------------------------------------------------------------------------------------
+
+Vcpu* Tdma::interrupt(Processor& processor, std::uint64_t entered, std::uint32_t id) {
+  dispatcher_.charge(Duration(static_cast<std::int64_t>(entered - resumed_)));
+  job_executed_ += entered - resumed_;
+  entered_ = entered;
+  serve(processor, entered, id);
+  return resume(processor);
+}
+
+void Tdma::serve(Processor& processor, std::uint64_t entered, std::uint32_t id) {
+  if (id == InterruptId::maintenance) {
+    end_bottom_handlers(processor, entered);
+  } else if (id >= InterruptId::first_shared) {
+    raise_device(processor, entered, id);
+  } else if (id == InterruptId::virtual_timer) {
+    processor.running->gic.signal(id);
+  }
+}
+
+Vcpu* Tdma::partition_changed(Processor& processor, std::uint64_t entered, Outcome outcome) {
+  const PartitionIndex index = processor.running->partition;
+  dispatcher_.charge(Duration(static_cast<std::int64_t>(entered - resumed_)));
+  entered_ = entered;
+  presented_[index] = false;
+  if (outcome == Outcome::restarted) {
+    dispatcher_.restart(index);
+    processor.running->load();
+  } else {
+    dispatcher_.stop(index);
+  }
+  return resume(processor);
+}
+
+/// Rules R1 and R6: in the order of their times, the slot's edge before an arrival of that time.
+void Tdma::serve_due_events() {
+  while (true) {
+    const Instant arrival = arrivals_.time();
+    const Instant edge = dispatcher_.slot_end();
+    if (std::min(arrival, edge) > instant(now())) return;
+    if (arrival < edge) {
+      raise_arrival();
+    } else {
+      switch_slot();
+    }
+  }
+}
+
+void Tdma::switch_slot() {
+  const bool cycle_ends = dispatcher_.slot() + 1 == plan_.slots.size();
+  if (cycle_ends && measuring_) {
+    ++cycles_;
+    end_if_all_is_done();
+  }
+  if (cycle_ends && !measuring_ && !hypervisor.any_awaited()) measure_from_here();
+  const PartitionIndex before = dispatcher_.owner();
+  dispatcher_.start_slot();
+  const Instant edge = dispatcher_.slot_start();
+  const std::uint64_t began = section_.open ? now() : entered_;
+  if (before != nobody) {
+    const std::uint64_t progress = partitions_[before].progress();
+    open(TraceKind::progress, began, before, 0, static_cast<std::uint32_t>(progress),
+         static_cast<std::uint32_t>(progress >> 32U));
+  }
+  const Duration late = instant(began) - edge;
+  latest_slot_ = std::max(latest_slot_, late);
+  open(TraceKind::slot_switch, began, dispatcher_.owner(), 0, cut(late.ns()),
+       static_cast<std::uint32_t>(dispatcher_.slot()));
+}
+
+void Tdma::raise_arrival() {
+  const Instant arrival = arrivals_.time();
+  const std::uint16_t source = arrivals_.source();
+  arrivals_.advance();
+  arm_arrival_timer();
+  raise(source, arrival);
+}
+
+/// A device does not tell when its interrupt came: the stamp is when the hypervisor was entered.
+void Tdma::raise_device(Processor& processor, std::uint64_t entered, std::uint32_t id) {
+  for (std::uint16_t i = 0; i < plan_.sources.size(); ++i) {
+    const SourceEntry& source = configuration_->source[i];
+    if (source.interrupt != id || (source.flags & SourceEntry::is_device) == 0) continue;
+    if ((source.flags & SourceEntry::is_edge) != 0) processor.interface.deactivate(id);
+    raise(i, instant(entered));
+    return;
+  }
+  for (Partition& partition : partitions_) {  // one that is no source: waits for its own slot
+    if (&partition.vcpu != processor.running && partition.vcpu.gic.owns(id)) {
+      partition.vcpu.gic.signal_later(id);
+    }
+  }
+}
+
+void Tdma::raise(std::uint16_t source, Instant arrival) {
+  const PartitionIndex partition = sources_[source].partition;
+  const std::uint64_t began = section_.open ? now() : entered_;
+  open(TraceKind::top_handler, began, partition, source, cut((instant(began) - arrival).ns()), 0);
+  const std::uint64_t asked = now();
+  const Top top = dispatcher_.decide(source, arrival);
+  const std::uint64_t answered = now();
+  dispatcher_.enqueue(source, arrival, instant(began), top);
+  section_.record.detail =
+      detail_of(top) |
+      (static_cast<std::uint32_t>(std::min<std::uint64_t>(answered - asked, 0xFFFF))
+       << TopDetail::monitor_shift);
+  longest_queue_[partition] =
+      std::max(longest_queue_[partition], dispatcher_.queue(partition).size());
+}
+
+void Tdma::end_bottom_handlers(Processor& processor, std::uint64_t entered) {
+  Vcpu& vcpu = *processor.running;
+  vcpu.gic.each_ended([&](std::uint32_t id) {
+    if (vcpu.partition == idle_partition || !presented_[vcpu.partition]) return;
+    const std::uint16_t source = dispatcher_.queue(vcpu.partition).head().source;
+    const SourceEntry& entry = configuration_->source[source];
+    if (entry.interrupt != id) return;
+    presented_[vcpu.partition] = false;
+    if ((entry.flags & SourceEntry::is_device) != 0 && (entry.flags & SourceEntry::is_edge) == 0) {
+      processor.interface.deactivate(id);
+    }
+    const Finished finished = dispatcher_.finish_bottom(instant(entered));
+    open(TraceKind::bottom_end, entered, vcpu.partition, finished.source,
+         cut(finished.latency.ns()), static_cast<std::uint32_t>(finished.handling));
+  });
+  vcpu.gic.flush();
+}
+
+// --- What runs -----------------------------------------------------------------------------------
+
+/// Serves what is due until nothing changes any more; jobs end and start on the way.
+Next Tdma::decide() {
+  while (true) {
+    serve_due_events();
+    const std::uint64_t began = now();
+    const Next next = dispatcher_.next();
+    if (next.settled()) return next;
+    const PartitionIndex partition = sources_[next.job_source].partition;
+    if (next.job_ended) {
+      open(TraceKind::job_end, began, partition, next.job_source,
+           static_cast<std::uint32_t>(job_executed_), next.overrun ? 1 : 0);
+    } else {
+      job_executed_ = 0;
+      open(TraceKind::job_start, began, partition, next.job_source,
+           static_cast<std::uint32_t>(now() - began), 0);
+    }
+  }
+}
+
+Vcpu* Tdma::resume(Processor& processor) {
+  const Next next = decide();
+  Vcpu& vcpu = next.partition == nobody ? processor.idle : partitions_[next.partition].vcpu;
+  if (&vcpu != processor.running) {
+    processor.running->save();
+    vcpu.load();
+    processor.running = &vcpu;
+  }
+  present(vcpu);
+  const std::uint64_t at = now();
+  arm_slot_timer(next, at + trap_ticks_);
+  resumed_ = at + trap_ticks_;
+  close(at);
+  return &vcpu;
+}
+
+/// The guest sees the head of its partition's queue, and the next one when that has ended: so they
+/// are counted, whatever one interrupt line could remember.
+void Tdma::present(Vcpu& vcpu) {
+  if (vcpu.partition == idle_partition || presented_[vcpu.partition]) return;
+  const Dispatcher::Queue& queue = dispatcher_.queue(vcpu.partition);
+  if (queue.empty()) return;
+  presented_[vcpu.partition] = true;
+  vcpu.gic.signal_new(configuration_->source[queue.head().source].interrupt);
+}
+
+void Tdma::arm_arrival_timer() const {
+  if (arrivals_.done()) {
+    CntpControl::write(0);
+  } else {
+    CntpCompare::write(tick(arrivals_.time()));
+    CntpControl::write(1);
+  }
+}
+
+void Tdma::arm_slot_timer(const Next& next, std::uint64_t at) const {
+  const Instant budget_end = instant(at) + next.budget;
+  CnthpCompare::write(tick(std::min(budget_end, dispatcher_.slot_end())));
+  CnthpControl::write(1);
+}
+
+// --- Trace ---------------------------------------------------------------------------------------
+
+/// Ends the section before, if one is open.
+void Tdma::open(TraceKind kind, std::uint64_t at, PartitionIndex partition, std::uint16_t source,
+                std::uint32_t value, std::uint32_t detail) {
+  close(at);
+  section_ = {.record = {.start = at,
+                         .duration = 0,
+                         .value = value,
+                         .kind = kind,
+                         .partition = partition,
+                         .source = source,
+                         .detail = detail},
+              .open = true};
+}
+
+void Tdma::close(std::uint64_t at) {
+  if (!section_.open) return;
+  section_.record.duration = static_cast<std::uint32_t>(at - section_.record.start);
+  trace_.write(section_.record);
+  section_.open = false;
+}
+
+}  // namespace latenz::hypervisor

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CPU that several partitions share by time: carries out what the dispatcher decides.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "aarch64/guest_access.hpp"
+#include "aarch64/partition.hpp"
+#include "aarch64/processor.hpp"
+#include "arrival_list.hpp"
+#include "clock.hpp"
+#include "configuration.hpp"
+#include "dispatcher.hpp"
+#include "trace.hpp"
+
+namespace latenz::hypervisor {
+
+class Tdma {
+ public:
+  /// Makes the plan. Arrivals are converted where they are.
+  void prepare(const Configuration& configuration, std::span<Partition> partitions);
+
+  /// Begins with the first slot; returns what is to be executed.
+  Vcpu* start(Processor& processor, std::uint64_t trap_ticks);
+
+  /// An interrupt that no guest owns alone, or the virtual timer.
+  Vcpu* interrupt(Processor& processor, std::uint64_t entered, std::uint32_t id);
+
+  /// After a trap of the guest that ended or restarted its partition.
+  Vcpu* partition_changed(Processor& processor, std::uint64_t entered, Outcome outcome);
+
+  [[nodiscard]] const Dispatcher& dispatcher() const { return dispatcher_; }
+  [[nodiscard]] const Trace& trace() const { return trace_; }
+  [[nodiscard]] Instant epoch() const { return epoch_; }
+  [[nodiscard]] std::uint64_t cycles() const { return cycles_; }
+  [[nodiscard]] std::uint64_t trap_ticks() const { return trap_ticks_; }
+  [[nodiscard]] Duration latest_slot() const { return latest_slot_; }
+  [[nodiscard]] std::uint64_t longest_queue(PartitionIndex index) const {
+    return longest_queue_[index];
+  }
+
+ private:
+  /// What the hypervisor does for a while; becomes a record when it ends.
+  struct Section {
+    TraceRecord record;
+    bool open;
+  };
+
+  void plan_slots(const Clock& clock);
+  void plan_sources(const Clock& clock);
+  void convert_arrivals(const Clock& clock);
+
+  void measure_from_here();
+  void end_if_all_is_done();
+
+  void serve(Processor& processor, std::uint64_t entered, std::uint32_t id);
+  void serve_due_events();
+  void switch_slot();
+  void raise_arrival();
+  void raise_device(Processor& processor, std::uint64_t entered, std::uint32_t id);
+  void raise(std::uint16_t source, Instant arrival);
+  void end_bottom_handlers(Processor& processor, std::uint64_t entered);
+  Next decide();
+  Vcpu* resume(Processor& processor);
+  void present(Vcpu& vcpu);
+  void arm_arrival_timer() const;
+  void arm_slot_timer(const Next& next, std::uint64_t at) const;
+
+  void open(TraceKind kind, std::uint64_t at, PartitionIndex partition, std::uint16_t source,
+            std::uint32_t value, std::uint32_t detail);
+  void close(std::uint64_t at);
+
+  const Configuration* configuration_ = nullptr;
+  std::span<Partition> partitions_;
+  Dispatcher dispatcher_;
+  DispatcherPlan plan_{};
+  ArrivalList arrivals_;
+  Trace trace_;
+  Section section_{};
+  std::array<PlannedSlot, Configuration::most_slots> slots_{};
+  std::array<PlannedSource, Configuration::most_sources> sources_{};
+  std::array<Duration, Configuration::most_distances> distances_{};
+  std::array<std::uint64_t, Configuration::most_partitions> longest_queue_{};
+  std::array<bool, Configuration::most_partitions> presented_{};
+  Duration arrival_period_;
+  Instant epoch_;
+  std::uint64_t entered_ = 0;     ///< tick at which the hypervisor was entered
+  std::uint64_t resumed_ = 0;     ///< tick at which the guest went on
+  std::uint64_t trap_ticks_ = 0;  ///< entering and leaving
+  std::uint64_t job_executed_ = 0;
+  std::uint64_t cycles_ = 0;
+  Duration latest_slot_;
+  bool measuring_ = false;
+};
+
+}  // namespace latenz::hypervisor

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aarch64/vcpu.hpp"
+
+#include "aarch64/system_registers.hpp"
+
+extern "C" void save_vectors(latenz::hypervisor::VectorState* state);        // vectors.S
+extern "C" void load_vectors(const latenz::hypervisor::VectorState* state);  // vectors.S
+
+namespace latenz::hypervisor {
+namespace {
+
+constexpr std::uint64_t el1_all_masked = 0x3C5;
+constexpr std::uint64_t el1_reset_control = 0x30D0'0800;  // SCTLR_EL1: what is RES1; all off
+constexpr std::size_t control_register = 0;               // its place in the list below
+
+/// Calls with the name of each register in SystemState, as a string literal, and its place.
+#define LATENZ_EACH_SYSTEM_REGISTER(ACTION)                                                        \
+  ACTION(0, "sctlr_el1")                                                                           \
+  ACTION(1, "ttbr0_el1") ACTION(2, "ttbr1_el1") ACTION(3, "tcr_el1") ACTION(4, "mair_el1")         \
+      ACTION(5, "amair_el1") ACTION(6, "vbar_el1") ACTION(7, "contextidr_el1")                     \
+          ACTION(8, "tpidr_el0") ACTION(9, "tpidr_el1") ACTION(10, "tpidrro_el0")                  \
+              ACTION(11, "esr_el1") ACTION(12, "far_el1") ACTION(13, "afsr0_el1")                  \
+                  ACTION(14, "afsr1_el1") ACTION(15, "par_el1") ACTION(16, "cpacr_el1")            \
+                      ACTION(17, "cntkctl_el1") ACTION(18, "cntv_cval_el0")                        \
+                          ACTION(19, "cntv_ctl_el0") ACTION(20, "csselr_el1") ACTION(21, "sp_el0") \
+                              ACTION(22, "sp_el1") ACTION(23, "elr_el1") ACTION(24, "spsr_el1")
+
+void save_system(SystemState& state) {
+#define LATENZ_SAVE(place, name) asm volatile("mrs %0, " name : "=r"(state.value[place]));
+  LATENZ_EACH_SYSTEM_REGISTER(LATENZ_SAVE)
+#undef LATENZ_SAVE
+}
+
+void load_system(const SystemState& state) {
+#define LATENZ_LOAD(place, name) asm volatile("msr " name ", %0" ::"r"(state.value[place]));
+  LATENZ_EACH_SYSTEM_REGISTER(LATENZ_LOAD)
+#undef LATENZ_LOAD
+}
+
+/// Where EL1 takes a synchronous exception from a mode, behind the base of its vectors.
+constexpr std::uint64_t vector_offset(std::uint64_t mode) {
+  if (mode == 0x5) return 0x200;  // EL1 with its own stack
+  if (mode == 0x4) return 0x000;
+  return (mode & 0x10U) != 0 ? 0x600 : 0x400;  // EL0: AArch32 or AArch64
+}
+
+}  // namespace
+
+void Vcpu::reset(std::uint64_t entry) {
+  for (std::uint64_t& each : x) each = 0;
+  for (std::uint64_t& each : system.value) each = 0;
+  for (std::uint64_t& each : vectors.value) each = 0;
+  for (std::uint64_t& each : vectors.status) each = 0;
+  system.value[control_register] = el1_reset_control;
+  program_counter = entry;
+  processor_state = el1_all_masked;
+}
+
+void Vcpu::load() {
+  load_system(system);
+  load_vectors(&vectors);
+  VttbrEl2::write(translation);
+  ElrEl2::write(program_counter);
+  SpsrEl2::write(processor_state);
+  gic.load();
+  instruction_barrier();
+}
+
+void Vcpu::save() {
+  save_system(system);
+  save_vectors(&vectors);
+  program_counter = ElrEl2::read();
+  processor_state = SpsrEl2::read();
+  gic.save();
+}
+
+void Vcpu::skip_instruction() { ElrEl2::write(ElrEl2::read() + 4); }
+
+void Vcpu::inject_undefined() {
+  constexpr std::uint64_t unknown_reason = 1ULL << 25U;  // class 0, a 32 bit instruction
+  const std::uint64_t state = SpsrEl2::read();
+  EsrEl1::write(unknown_reason);
+  ElrEl1::write(ElrEl2::read());
+  SpsrEl1::write(state);
+  ElrEl2::write(VbarEl1::read() + vector_offset(state & 0x1FU));
+  SpsrEl2::write(el1_all_masked);
+}
+
+}  // namespace latenz::hypervisor

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exception vectors of EL2. While a guest runs, SP_EL2 points behind the registers of its Vcpu: they
+// are saved where they stay, and a context switch only picks another Vcpu to resume.
+    .macro  save_guest handler
+    stp     x0, x1, [sp, #-256]!
+    mrs     x0, cntpct_el0          // when the hypervisor was entered
+    stp     x2, x3, [sp, #16]
+    stp     x4, x5, [sp, #32]
+    stp     x6, x7, [sp, #48]
+    stp     x8, x9, [sp, #64]
+    stp     x10, x11, [sp, #80]
+    stp     x12, x13, [sp, #96]
+    stp     x14, x15, [sp, #112]
+    stp     x16, x17, [sp, #128]
+    stp     x18, x19, [sp, #144]
+    stp     x20, x21, [sp, #160]
+    stp     x22, x23, [sp, #176]
+    stp     x24, x25, [sp, #192]
+    stp     x26, x27, [sp, #208]
+    b       \handler
+    .endm
+
+    .macro  call_handler function
+    stp     x28, x29, [sp, #224]
+    str     x30, [sp, #240]
+    mrs     x1, tpidr_el2           // Processor, which begins with the end of its stack
+    ldr     x2, [x1]
+    mov     sp, x2
+    bl      \function
+    .endm
+
+    .macro  fault number
+    .balign 0x80
+    mov     x0, #\number
+    b       own_fault
+    .endm
+
+    .section .vectors, "ax"
+    .balign 0x800
+    .global vectors
+vectors:
+    fault   0
+    fault   1
+    fault   2
+    fault   3
+    fault   4
+    fault   5
+    fault   6
+    fault   7
+    .balign 0x80
+    save_guest  guest_trap          // synchronous, from AArch64
+    .balign 0x80
+    save_guest  interrupt
+    .balign 0x80
+    save_guest  interrupt           // FIQ: not used, answers spurious
+    .balign 0x80
+    save_guest  guest_error         // SError
+    .balign 0x80
+    save_guest  guest_trap          // from AArch32
+    .balign 0x80
+    save_guest  interrupt
+    .balign 0x80
+    save_guest  interrupt
+    .balign 0x80
+    save_guest  guest_error
+
+    .text
+guest_trap:
+    call_handler on_guest_trap
+    b       resume_guest
+guest_error:
+    call_handler on_guest_error
+    b       resume_guest
+interrupt:
+    call_handler on_interrupt
+    .global resume_guest
+resume_guest:                       // x0: Vcpu
+    mov     sp, x0
+    ldp     x2, x3, [sp, #16]
+    ldp     x4, x5, [sp, #32]
+    ldp     x6, x7, [sp, #48]
+    ldp     x8, x9, [sp, #64]
+    ldp     x10, x11, [sp, #80]
+    ldp     x12, x13, [sp, #96]
+    ldp     x14, x15, [sp, #112]
+    ldp     x16, x17, [sp, #128]
+    ldp     x18, x19, [sp, #144]
+    ldp     x20, x21, [sp, #160]
+    ldp     x22, x23, [sp, #176]
+    ldp     x24, x25, [sp, #192]
+    ldp     x26, x27, [sp, #208]
+    ldp     x28, x29, [sp, #224]
+    ldr     x30, [sp, #240]
+    ldp     x0, x1, [sp], #256
+    eret
+
+own_fault:
+    mrs     x1, esr_el2
+    mrs     x2, elr_el2
+    mrs     x3, far_el2
+    mrs     x4, tpidr_el2
+    cbz     x4, 1f
+    ldr     x4, [x4]
+    mov     sp, x4
+1:  bl      on_own_fault
+    b       .
+
+    .global save_vectors            // x0: FPSR, FPCR, 32 registers of 16 bytes
+save_vectors:
+    stp     q0, q1, [x0, #16]
+    stp     q2, q3, [x0, #48]
+    stp     q4, q5, [x0, #80]
+    stp     q6, q7, [x0, #112]
+    stp     q8, q9, [x0, #144]
+    stp     q10, q11, [x0, #176]
+    stp     q12, q13, [x0, #208]
+    stp     q14, q15, [x0, #240]
+    stp     q16, q17, [x0, #272]
+    stp     q18, q19, [x0, #304]
+    stp     q20, q21, [x0, #336]
+    stp     q22, q23, [x0, #368]
+    stp     q24, q25, [x0, #400]
+    stp     q26, q27, [x0, #432]
+    stp     q28, q29, [x0, #464]
+    stp     q30, q31, [x0, #496]
+    mrs     x1, fpsr
+    mrs     x2, fpcr
+    stp     x1, x2, [x0]
+    ret
+    .global load_vectors
+load_vectors:
+    ldp     q0, q1, [x0, #16]
+    ldp     q2, q3, [x0, #48]
+    ldp     q4, q5, [x0, #80]
+    ldp     q6, q7, [x0, #112]
+    ldp     q8, q9, [x0, #144]
+    ldp     q10, q11, [x0, #176]
+    ldp     q12, q13, [x0, #208]
+    ldp     q14, q15, [x0, #240]
+    ldp     q16, q17, [x0, #272]
+    ldp     q18, q19, [x0, #304]
+    ldp     q20, q21, [x0, #336]
+    ldp     q22, q23, [x0, #368]
+    ldp     q24, q25, [x0, #400]
+    ldp     q26, q27, [x0, #432]
+    ldp     q28, q29, [x0, #464]
+    ldp     q30, q31, [x0, #496]
+    ldp     x1, x2, [x0]
+    msr     fpsr, x1
+    msr     fpcr, x2
+    ret

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aarch64/virtual_console.hpp"
+
+namespace latenz::hypervisor {
+namespace {
+
+/// Registers of a PL011 (Arm DDI 0183G, table 3-1).
+enum Register : std::uint32_t { data = 0x00, flags = 0x18, control = 0x30, identification = 0xFE0 };
+constexpr std::uint32_t transmit_full = 1U << 5U;
+constexpr std::uint32_t transmit_empty = 1U << 7U;
+constexpr std::uint32_t receive_empty = 1U << 4U;
+constexpr std::uint8_t identification_bytes[] = {0x11, 0x10, 0x14, 0x00, 0x0D, 0xF0, 0x05, 0xB1};
+
+}  // namespace
+
+std::uint32_t VirtualConsole::read(std::uint32_t offset, unsigned /*bytes*/) const {
+  if (offset == flags) {
+    Console::pump();
+    return receive_empty | (Console::has_room() ? transmit_empty : transmit_full);
+  }
+  if (offset == control) return control_;
+  if (offset >= identification && offset < identification + (4 * sizeof identification_bytes)) {
+    return identification_bytes[(offset - identification) / 4];
+  }
+  return 0;
+}
+
+void VirtualConsole::write(std::uint32_t offset, unsigned /*bytes*/, std::uint32_t value) {
+  if (offset == data) put(static_cast<char>(value));
+  if (offset == control) control_ = value & 0xFFFFU;
+}
+
+/// What would spoil the terminal of whoever reads is shown as a dot.
+void VirtualConsole::put(char character) {
+  if (character != '\n') {
+    if (character == '\r') return;
+    const bool printable = character == '\t' || (character >= ' ' && character != '\x7F');
+    line_[length_++] = printable ? character : '.';
+    if (length_ < sizeof line_) return;
+  }
+  Console::add(prefix_, {line_, length_});
+  length_ = 0;
+  Console::pump();
+}
+
+}  // namespace latenz::hypervisor

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a guest sees of interrupts: an emulated distributor of its own, in front of the hardware's
+// virtual CPU interface.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "aarch64/gic.hpp"
+
+namespace latenz::hypervisor {
+
+/// The distributor and the interrupts of one guest, which has one CPU.
+///
+/// An interrupt that is to be signalled waits in `waiting_` until the guest has enabled it and a
+/// list register is empty; from then on the hardware has it.
+class VirtualGic {
+ public:
+  static constexpr std::uint32_t ids = InterruptId::end;
+
+  /// As after a reset: all disabled, nothing waits. Interrupts that belong to the guest stay its.
+  void reset();
+
+  /// The guest owns this interrupt of the board: it is signalled by hardware, which deactivates it
+  /// when the guest ends it.
+  void own(std::uint32_t id, bool shared) {
+    set(owned_, id);
+    if (shared) set(routed_, id);
+  }
+  [[nodiscard]] bool owns(std::uint32_t id) const { return has(owned_, id); }
+
+  /// Signals an interrupt as soon as that can be; the guest must be the one that runs.
+  void signal(std::uint32_t id) {
+    set(waiting_, id);
+    flush();
+  }
+  /// The same, the short way, for one that is surely in no list register.
+  void signal_new(std::uint32_t id) {
+    const std::uint32_t empty = control.empty() & VirtualControl::all;
+    if (!forwarding_ || !has(enabled_, id) || empty == 0) {
+      signal(id);
+    } else {
+      control.set_list(static_cast<unsigned>(std::countr_zero(empty)), list_entry(id));
+    }
+  }
+  /// The same later, when the guest runs.
+  void signal_later(std::uint32_t id) { set(waiting_, id); }
+
+  /// An interrupt whose end is told by a maintenance interrupt.
+  void watch(std::uint32_t id) { set(watched_, id); }
+
+  /// Moves what waits and is enabled into empty list registers; the guest must be the one that
+  /// runs.
+  void flush();
+
+  /// The guest is to run, or no longer.
+  void load();
+  void save();
+
+  /// Serves the guest's access to its distributor, `offset` below 0x1000. What no register answers
+  /// is read as zero and ignored.
+  std::uint32_t read(std::uint32_t offset, unsigned bytes) const;
+  void write(std::uint32_t offset, unsigned bytes, std::uint32_t value);
+
+  /// Interrupts whose end was watched and that have ended since the last call; the list registers
+  /// are free again.
+  template <typename Visit>
+  void each_ended(Visit visit);
+
+  /// The hardware of the CPU this runs on.
+  static VirtualControl control;
+  static Distributor distributor;
+
+ private:
+  using Bits = std::uint32_t[ids / 32];
+
+  static bool has(const Bits& bits, std::uint32_t id) {
+    return ((bits[id / 32] >> (id % 32)) & 1U) != 0;
+  }
+  static void set(Bits& bits, std::uint32_t id) { bits[id / 32] |= 1U << (id % 32); }
+  static void clear(Bits& bits, std::uint32_t id) { bits[id / 32] &= ~(1U << (id % 32)); }
+
+  [[nodiscard]] std::uint32_t list_entry(std::uint32_t id) const {
+    const std::uint32_t urgency = static_cast<std::uint32_t>(priority_[id]) >> 3U;
+    const std::uint32_t entry = id | ListEntry::pending | (urgency << ListEntry::priority_shift);
+    if (has(owned_, id)) return entry | ListEntry::hardware | (id << ListEntry::physical_shift);
+    return has(watched_, id) ? entry | ListEntry::maintenance : entry;
+  }
+  /// The most urgent that waits and is enabled; `ids` if there is none.
+  [[nodiscard]] std::uint32_t most_urgent() const;
+  /// Whether a list register has it already: then it pends there once more.
+  static bool pend_again(std::uint32_t id);
+  [[nodiscard]] std::uint32_t read_word(std::uint32_t offset) const;
+  [[nodiscard]] std::uint32_t read_state(std::uint32_t offset) const;
+  void write_word(std::uint32_t offset, std::uint32_t value, std::uint32_t mask);
+  void write_enable(std::uint32_t bank, std::uint32_t bits);
+  void write_disable(std::uint32_t bank, std::uint32_t bits);
+  void write_pending(std::uint32_t bank, std::uint32_t bits);
+  void write_clear_pending(std::uint32_t bank, std::uint32_t bits);
+  void send_to_itself(std::uint32_t value);
+  void restore_timer() const;
+
+  Bits enabled_{};
+  Bits waiting_{};
+  Bits owned_{};   ///< of the board
+  Bits routed_{};  ///< of those, shared ones: the board's enable follows the guest's
+  Bits watched_{};
+  std::uint8_t priority_[ids]{};
+  bool forwarding_ = false;
+  bool loaded_ = false;
+
+  // While the guest does not run:
+  std::uint32_t list_[VirtualControl::registers]{};
+  std::uint32_t machine_state_ = 0;
+  std::uint32_t active_priorities_ = 0;
+  std::uint32_t control_ = 0;
+};
+
+template <typename Visit>
+void VirtualGic::each_ended(Visit visit) {
+  std::uint32_t ended = control.ended();
+  for (unsigned i = 0; ended != 0; ++i, ended >>= 1U) {
+    if ((ended & 1U) == 0) continue;
+    const std::uint32_t id = ListEntry::id(control.list(i));
+    control.set_list(i, 0);
+    visit(id);
+  }
+}
+
+}  // namespace latenz::hypervisor

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "configuration_check.hpp"
+
+#include <cstddef>
+#include <span>
+
+#include "latenz/crc32.hpp"
+
+namespace latenz::hypervisor {
+namespace {
+
+constexpr std::uint64_t block = 0x20'0000;
+constexpr std::uint64_t page = 0x1000;
+constexpr std::uint64_t memory_begin = Configuration::address;
+constexpr std::uint64_t guest_end = 1ULL << 35U;
+constexpr std::uint32_t first_guest_interrupt = 32;
+constexpr std::uint32_t guest_interrupts = 128;
+
+/// Whether a range lies in the board's memory, behind the hypervisor.
+bool in_memory(const Configuration& configuration, std::uint64_t begin, std::uint64_t size) {
+  return begin >= memory_begin && begin <= configuration.memory_end &&
+         size <= configuration.memory_end - begin;
+}
+
+bool in_guest(std::uint64_t begin, std::uint64_t size) {
+  return begin < guest_end && size <= guest_end - begin;
+}
+
+std::uint32_t expected_crc(const Configuration& configuration) {
+  constexpr std::size_t behind = offsetof(Configuration, crc) + sizeof configuration.crc;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(&configuration);
+  Crc32 sum;
+  for (std::size_t i = behind; i < sizeof configuration; ++i) sum.add(bytes[i]);
+  return sum.value();
+}
+
+bool counts_fit(const Configuration& configuration) {
+  return configuration.partitions >= 1 &&
+         configuration.partitions <= Configuration::most_partitions &&
+         configuration.slots <= Configuration::most_slots &&
+         configuration.sources <= Configuration::most_sources &&
+         configuration.mappings <= Configuration::most_mappings &&
+         configuration.interrupts <= Configuration::most_interrupts;
+}
+
+std::string_view problem_of(const Configuration& configuration, const PartitionEntry& partition,
+                            std::uint32_t cpus) {
+  if (partition.cpu >= cpus) return "partition: no such CPU";
+  if (partition.memory_size == 0) return "partition: no memory";
+  if ((partition.memory | partition.memory_guest | partition.memory_size) % block != 0) {
+    return "partition: memory is no multiple of 2 MiB";
+  }
+  if (!in_memory(configuration, partition.memory, partition.memory_size)) {
+    return "partition: memory is not the board's";
+  }
+  if (!in_guest(partition.memory_guest, partition.memory_size)) {
+    return "partition: guest address too high";
+  }
+  for (const ImageEntry& image : partition.images) {
+    if (image.size == 0) continue;
+    if (image.size % 64 != 0 || image.stored % block != 0) return "image: not aligned";
+    if (!in_memory(configuration, image.stored, image.size)) return "image: not in memory";
+    if (image.target < partition.memory_guest || image.size > partition.memory_size ||
+        image.target - partition.memory_guest > partition.memory_size - image.size) {
+      return "image: not in the partition's memory";
+    }
+  }
+  return {};
+}
+
+std::string_view problem_of_slots(const Configuration& configuration) {
+  std::uint64_t cycle_ns = 0;
+  for (const SlotEntry& slot : std::span(configuration.slot).first(configuration.slots)) {
+    if (slot.partition >= configuration.partitions) return "slot: no such partition";
+    if (configuration.partition[slot.partition].cpu != 0) return "slot: not of the first CPU";
+    if (slot.length_ns == 0 || slot.length_ns > INT64_MAX - cycle_ns) return "slot: length";
+    cycle_ns += slot.length_ns;
+  }
+  return {};
+}
+
+std::string_view problem_of(const Configuration& configuration, const SourceEntry& source) {
+  if (configuration.slots == 0) return "source: there are no slots";
+  if (source.partition >= configuration.partitions) return "source: no such partition";
+  if (source.interrupt < first_guest_interrupt || source.interrupt >= guest_interrupts) {
+    return "source: interrupt not 32 to 127";
+  }
+  constexpr std::uint32_t longest = 64;
+  if (source.distances > longest || source.learned > longest) return "source: too many distances";
+  if (source.first_distance > Configuration::most_distances - source.distances) {
+    return "source: distances not there";
+  }
+  return source.bottom_ns == 0 ? "source: no bottom handler" : std::string_view();
+}
+
+std::string_view problem_of(const Configuration& configuration, const MappingEntry& mapping) {
+  if (mapping.partition >= configuration.partitions) return "mapping: no such partition";
+  if ((mapping.guest | mapping.physical | mapping.size) % page != 0 || mapping.size == 0) {
+    return "mapping: not whole pages";
+  }
+  if (!in_guest(mapping.guest, mapping.size)) return "mapping: guest address too high";
+  if ((mapping.flags & MappingEntry::device) != 0) return {};
+  return in_memory(configuration, mapping.physical, mapping.size) ? std::string_view()
+                                                                  : "mapping: not in memory";
+}
+
+std::string_view problem_of_arrivals(const Configuration& configuration) {
+  constexpr std::uint64_t most = 1ULL << 32U;
+  const std::uint64_t count = configuration.arrival_count;
+  if (count > most || !in_memory(configuration, configuration.arrivals, count * 16)) {
+    return "arrivals: not in memory";
+  }
+  const auto* entries = reinterpret_cast<const ArrivalEntry*>(configuration.arrivals);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (entries[i].source >= configuration.sources) return "arrival: no such source";
+    if (entries[i].time_ns > INT64_MAX) return "arrival: too late";
+    if (i > 0 && entries[i].time_ns < entries[i - 1].time_ns) return "arrivals: not sorted";
+  }
+  const bool traced = (configuration.flags & Configuration::trace_on) != 0;
+  if (traced &&
+      (configuration.trace_records > most ||
+       !in_memory(configuration, configuration.trace, configuration.trace_records * 24))) {
+    return "trace: not in memory";
+  }
+  return {};
+}
+
+/// The first problem of many; nothing if none has one.
+template <typename Entries, typename Check>
+std::string_view first_problem(const Entries& entries, std::uint32_t count, Check check) {
+  for (const auto& each : std::span(entries).first(count)) {
+    if (const std::string_view problem = check(each); !problem.empty()) return problem;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view problem_of(const Configuration& configuration, std::uint32_t cpus) {
+  if (configuration.magic != Configuration::expected_magic) return "block not found";
+  if (configuration.version != Configuration::current_version ||
+      configuration.size != sizeof configuration) {
+    return "block of another version";
+  }
+  if (configuration.crc != expected_crc(configuration)) return "wrong checksum";
+  if (!counts_fit(configuration)) return "counts out of range";
+  if (configuration.mode > Mode::carry) return "mode not 0 to 2";
+  const std::string_view found[] = {
+      first_problem(configuration.partition, configuration.partitions,
+                    [&](const auto& each) { return problem_of(configuration, each, cpus); }),
+      problem_of_slots(configuration),
+      first_problem(configuration.source, configuration.sources,
+                    [&](const auto& each) { return problem_of(configuration, each); }),
+      first_problem(configuration.mapping, configuration.mappings,
+                    [&](const auto& each) { return problem_of(configuration, each); }),
+      problem_of_arrivals(configuration),
+  };
+  for (const std::string_view each : found) {
+    if (!each.empty()) return each;
+  }
+  return {};
+}
+
+}  // namespace latenz::hypervisor

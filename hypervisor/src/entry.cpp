@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where assembly calls C++.
+#include "aarch64/own_translation.hpp"
+#include "aarch64/system_registers.hpp"
+#include "hypervisor.hpp"
+#include "latenz/text.hpp"
+
+namespace latenz::hypervisor {
+
+extern "C" {
+
+[[noreturn]] void hypervisor_main() { hypervisor.begin(); }
+
+[[noreturn]] void secondary_main(std::uint32_t cpu) {
+  OwnTranslation::switch_on();
+  hypervisor.begin_secondary(cpu);
+}
+
+Vcpu* on_interrupt(std::uint64_t entered, Processor* processor) {
+  return hypervisor.interrupt(*processor, entered);
+}
+
+Vcpu* on_guest_trap(std::uint64_t entered, Processor* processor) {
+  return hypervisor.trap(*processor, entered);
+}
+
+Vcpu* on_guest_error(std::uint64_t entered, Processor* processor) {
+  return hypervisor.error(*processor, entered);
+}
+
+/// A fault of the hypervisor itself: nothing can be relied on any more.
+[[noreturn]] void on_own_fault(std::uint64_t vector, std::uint64_t syndrome, std::uint64_t place,
+                               std::uint64_t address) {
+  Text<100> told;
+  told.add("fault, vector ").add(vector).add(", syndrome ").add_hex(syndrome);
+  fail(told.add(", at ").add_hex(place).add(", address ").add_hex(address).view());
+}
+}
+
+}  // namespace latenz::hypervisor

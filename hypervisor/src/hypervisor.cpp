@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hypervisor.hpp"
+
+#include <algorithm>
+
+#include "aarch64/console.hpp"
+#include "aarch64/own_translation.hpp"
+#include "aarch64/secure_monitor.hpp"
+#include "aarch64/system_registers.hpp"
+#include "boards/board.hpp"
+#include "configuration_check.hpp"
+#include "latenz/text.hpp"
+
+extern "C" {
+extern const std::uint8_t guest_loader[];  // loader.S
+extern const std::uint8_t guest_idle[];
+extern const std::uint8_t guest_calibration[];
+[[noreturn]] void resume_guest(latenz::hypervisor::Vcpu* vcpu);  // vectors.S
+void start_secondary();                                          // start.S
+}
+
+namespace latenz::hypervisor {
+namespace {
+
+constexpr std::uint32_t first_calibration = 0xCA1;
+constexpr std::uint32_t second_calibration = 0xCA2;
+
+const Configuration& configuration_block() {
+  return *reinterpret_cast<const Configuration*>(Configuration::address);
+}
+
+/// Executes the stub that tells how long a trap takes.
+[[noreturn]] void calibrate(Processor& processor) {
+  const auto offset = static_cast<std::uint64_t>(guest_calibration - guest_loader);
+  processor.idle.reset(GuestMachine::loader + offset);
+  processor.running = &processor.idle;
+  processor.idle.load();
+  resume_guest(&processor.idle);
+}
+
+}  // namespace
+
+constinit Hypervisor hypervisor{};
+
+// --- Start ---------------------------------------------------------------------------------------
+
+void Hypervisor::begin() {
+  Console::start(board());
+  configuration_ = &configuration_block();
+  if (const std::string_view problem = problem_of(*configuration_, board().cpus);
+      !problem.empty()) {
+    Text<80> told;
+    fail(told.add("configuration: ").add(problem).view());
+  }
+  build();
+  OwnTranslation::build(*configuration_);
+  OwnTranslation::switch_on();
+  VirtualGic::distributor.start(board());
+  VirtualGic::control = VirtualControl(board().virtual_control);
+  if (configuration_->slots > 0) tdma_.prepare(*configuration_, all());
+  start_others();
+  processors[0].start(0);
+  calibrate(processors[0]);
+}
+
+void Hypervisor::build() {
+  bool built = build_idle();
+  for (std::uint32_t i = 0; i < configuration_->partitions; ++i) {
+    built = built && partitions_[i].build(*configuration_, i);
+  }
+  if (!built) fail("configuration: partitions overlap, or need too many translation tables");
+  for (std::uint32_t i = 0; i < configuration_->interrupts; ++i) {
+    const InterruptEntry& each = configuration_->interrupt[i];
+    VirtualGic::distributor.route(each.interrupt, partitions_[each.partition].cpu());
+  }
+}
+
+void Hypervisor::start_others() {
+  for (const Partition& each : all()) {
+    if (each.cpu() == 0) continue;
+    const auto entry = reinterpret_cast<std::uint64_t>(&start_secondary);
+    if (SecureMonitor::cpu_on(each.cpu(), entry, each.cpu()) != 0) fail("a CPU does not start");
+  }
+}
+
+void Hypervisor::begin_secondary(std::uint32_t cpu) {
+  processors[cpu].start(cpu);
+  calibrate(processors[cpu]);
+}
+
+Vcpu* Hypervisor::run(Processor& processor, std::uint64_t trap_ticks) {
+  trap_ticks_ = trap_ticks;
+  const auto idle = static_cast<std::uint64_t>(guest_idle - guest_loader);
+  processor.idle.reset(GuestMachine::loader + idle);
+  processor.idle.load();
+  processor.shares_time = processor.index == 0 && configuration_->slots > 0;
+  if (processor.shares_time) return tdma_.start(processor, trap_ticks);
+  for (Partition& each : all()) {
+    if (each.cpu() != processor.index) continue;
+    each.vcpu.load();
+    processor.running = &each.vcpu;
+  }
+  return processor.running;
+}
+
+// --- Traps and interrupts ------------------------------------------------------------------------
+
+Vcpu* Hypervisor::interrupt(Processor& processor, std::uint64_t entered) {
+  const std::uint32_t acknowledged = processor.interface.acknowledge();
+  const std::uint32_t id = acknowledged & 0x3FFU;
+  if (id >= InterruptId::spurious) return processor.running;
+  processor.interface.drop_priority(acknowledged);
+  VirtualGic& gic = processor.running->gic;
+  if (gic.owns(id)) {  // stays active until the guest ends it
+    gic.signal_new(id);
+    if (!processor.shares_time) return processor.running;
+  } else if (id < InterruptId::first_shared) {
+    processor.interface.deactivate(acknowledged);
+  }
+  if (processor.shares_time) return tdma_.interrupt(processor, entered, id);
+  if (id == InterruptId::maintenance) gic.flush();
+  return processor.running;
+}
+
+Vcpu* Hypervisor::trap(Processor& processor, std::uint64_t entered) {
+  Vcpu* vcpu = processor.running;
+  if (vcpu == &processor.idle) return calibration_trap(processor, entered);
+  const Outcome outcome = serve_guest(partitions_[vcpu->partition]);
+  processor.longest_service = std::max(processor.longest_service, now() - entered);
+  return outcome == Outcome::served ? vcpu : partition_changed(processor, entered, outcome);
+}
+
+Vcpu* Hypervisor::error(Processor& processor, std::uint64_t entered) {
+  if (processor.running == &processor.idle) fail("asynchronous error");
+  Partition& partition = partitions_[processor.running->partition];
+  partition.fault("asynchronous error", 0);
+  return partition_changed(processor, entered,
+                           partition.is_running() ? Outcome::restarted : Outcome::ended);
+}
+
+/// The first call tells how long the hypervisor has known of a trap, the second how long it took.
+Vcpu* Hypervisor::calibration_trap(Processor& processor, std::uint64_t entered) {
+  const std::uint32_t which = EsrEl2::read() & 0xFFFFU;
+  if (which == first_calibration) {
+    processor.longest_service = now() - entered;
+    return processor.running;
+  }
+  if (which != second_calibration) fail("the idle guest trapped");
+  const std::uint64_t whole = processor.idle.x[2] - processor.idle.x[1];
+  const std::uint64_t known = processor.longest_service;
+  processor.longest_service = 0;
+  return run(processor, whole > known ? whole - known : 0);
+}
+
+Vcpu* Hypervisor::partition_changed(Processor& processor, std::uint64_t entered, Outcome outcome) {
+  if (processor.shares_time) return tdma_.partition_changed(processor, entered, outcome);
+  if (outcome == Outcome::restarted) {
+    processor.running->load();
+    return processor.running;
+  }
+  processor.running->save();
+  processor.running = &processor.idle;
+  processor.idle.load();
+  Console::drain();
+  if (!any_running()) finish();
+  return processor.running;
+}
+
+// --- What is -------------------------------------------------------------------------------------
+
+bool Hypervisor::any_running() const {
+  return std::any_of(all().begin(), all().end(),
+                     [](const Partition& each) { return each.is_running(); });
+}
+
+bool Hypervisor::any_awaited() const {
+  return std::any_of(all().begin(), all().end(),
+                     [](const Partition& each) { return each.awaited(); });
+}
+
+std::int64_t Hypervisor::statistic(const Partition& partition, std::uint64_t which) const {
+  std::uint64_t sum = 0;
+  if (which == static_cast<std::uint64_t>(Statistic::restarts)) return partition.restarts();
+  if (which > static_cast<std::uint64_t>(Statistic::restarts)) {
+    return Hypercall::invalid_parameters;
+  }
+  for (std::uint16_t i = 0; i < tdma_.dispatcher().sources(); ++i) {
+    if (configuration_->source[i].partition != partition.vcpu.partition) continue;
+    const SourceStatistics& source = tdma_.dispatcher().statistics(i);
+    const std::uint64_t told[] = {source.raised, source.completed, source.by_handling[1],
+                                  source.denied, source.overruns,  source.pending()};
+    sum += told[which];
+  }
+  return static_cast<std::int64_t>(sum);
+}
+
+}  // namespace latenz::hypervisor

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything there is: the configuration, its partitions, the CPUs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "aarch64/guest_access.hpp"
+#include "aarch64/partition.hpp"
+#include "aarch64/processor.hpp"
+#include "aarch64/tdma.hpp"
+#include "configuration.hpp"
+#include "output.hpp"
+
+namespace latenz::hypervisor {
+
+class Hypervisor {
+ public:
+  /// On the first CPU: everything, or a message and the end if the configuration is wrong.
+  [[noreturn]] void begin();
+
+  /// On any other CPU.
+  [[noreturn]] void begin_secondary(std::uint32_t cpu);
+
+  /// On a CPU that has found out how long a trap takes: what it executes from now on.
+  Vcpu* run(Processor& processor, std::uint64_t trap_ticks);
+
+  /// An interrupt of this CPU.
+  Vcpu* interrupt(Processor& processor, std::uint64_t entered);
+
+  /// A trap of the guest that this CPU executes.
+  Vcpu* trap(Processor& processor, std::uint64_t entered);
+
+  /// An asynchronous error while a guest ran.
+  Vcpu* error(Processor& processor, std::uint64_t entered);
+
+  [[nodiscard]] bool any_running() const;
+  [[nodiscard]] bool any_awaited() const;
+
+  /// What a guest may know of its own partition; negative: Hypercall's errors.
+  [[nodiscard]] std::int64_t statistic(const Partition& partition, std::uint64_t which) const;
+
+  /// Tells all that was measured, and switches the board off.
+  [[noreturn]] void finish();
+
+ private:
+  [[nodiscard]] std::span<Partition> all() {
+    return std::span(partitions_).first(configuration_->partitions);
+  }
+  [[nodiscard]] std::span<const Partition> all() const {
+    return std::span(partitions_).first(configuration_->partitions);
+  }
+  void build();
+  void start_others();
+  void tell_hello() const;
+  void tell_sources(File& file) const;
+  void tell_partitions(File& file) const;
+  void tell_trace() const;
+  void tell_statistics() const;
+  Vcpu* calibration_trap(Processor& processor, std::uint64_t entered);
+  Vcpu* partition_changed(Processor& processor, std::uint64_t entered, Outcome outcome);
+
+  const Configuration* configuration_ = nullptr;
+  std::array<Partition, Configuration::most_partitions> partitions_;
+  Tdma tdma_;
+  std::uint64_t trap_ticks_ = 0;
+};
+
+extern Hypervisor hypervisor;
+
+/// Says why nothing can go on, and ends everything.
+[[noreturn]] void fail(std::string_view reason);
+
+}  // namespace latenz::hypervisor

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the hypervisor tells when all is over, as frames on the console: what it is, the trace, the
+// statistics.
+#include "aarch64/console.hpp"
+#include "aarch64/secure_monitor.hpp"
+#include "aarch64/system_registers.hpp"
+#include "boards/board.hpp"
+#include "hypervisor.hpp"
+#include "latenz/text.hpp"
+#include "output.hpp"
+
+namespace latenz::hypervisor {
+namespace {
+
+using Line = Text<600>;
+
+std::uint64_t ticks(Duration duration) { return static_cast<std::uint64_t>(duration.ns()); }
+
+std::string_view name_of(Partition::State state) {
+  switch (state) {
+    case Partition::State::stopped:
+      return "stopped";
+    case Partition::State::off:
+      return "off";
+    default:
+      return "running";
+  }
+}
+
+void add_figure(Line& line, std::string_view name, std::uint64_t value) {
+  line.add(",\"").add(name).add("\":").add(value);
+}
+
+void add_learned(Text<1600>& line, const SourceMonitor& monitor) {
+  line.add(",\"learned_ticks\":[");
+  bool first = true;
+  for (const Duration distance :
+       monitor.is_on() ? monitor.distances() : std::span<const Duration>()) {
+    line.add(first ? "" : ",").add(ticks(distance));
+    first = false;
+  }
+  line.add("]}");
+}
+
+}  // namespace
+
+void fail(std::string_view reason) {
+  Text<100> told;
+  output().text(FrameKind::fault, told.add("hypervisor: ").add(reason).view());
+  output().end({});
+  SecureMonitor::power_off();
+}
+
+void Hypervisor::tell_hello() const {
+  Line line;
+  line.add(R"({"program":"hypervisor","version":")").add(LATENZ_VERSION).add(R"(","board":")");
+  line.add(board().name).add(R"(","counter_hz":)").add(CntFrequency::read()).add("}");
+  output().text(FrameKind::hello, line.view());
+}
+
+void Hypervisor::tell_trace() const {
+  File file("trace.bin");
+  tdma_.trace().each([&](const TraceRecord& record) {
+    file.add({reinterpret_cast<const char*>(&record), sizeof record});
+  });
+  file.end();
+}
+
+void Hypervisor::tell_sources(File& file) const {
+  for (std::uint16_t i = 0; i < tdma_.dispatcher().sources(); ++i) {
+    const SourceStatistics& figures = tdma_.dispatcher().statistics(i);
+    Line line;
+    line.add(i == 0 ? "{\"name\":\"" : ",{\"name\":\"")
+        .add(text_of(configuration_->source[i].name));
+    line.add("\"");
+    add_figure(line, "raised", figures.raised);
+    add_figure(line, "completed", figures.completed);
+    add_figure(line, "direct", figures.by_handling[0]);
+    add_figure(line, "interposed", figures.by_handling[1]);
+    add_figure(line, "delayed", figures.by_handling[2]);
+    add_figure(line, "denied", figures.denied);
+    add_figure(line, "overruns", figures.overruns);
+    add_figure(line, "overflowed", figures.overflowed);
+    add_figure(line, "dropped", figures.dropped);
+    add_figure(
+        line, "longest_queue",
+        tdma_.longest_queue(static_cast<PartitionIndex>(configuration_->source[i].partition)));
+    add_figure(line, "min_ticks", figures.completed > 0 ? ticks(figures.least_latency) : 0);
+    add_figure(line, "max_ticks", ticks(figures.most_latency));
+    add_figure(line, "sum_ticks", ticks(figures.all_latencies));
+    file.add(line.view());
+    Text<1600> learned;
+    add_learned(learned, tdma_.dispatcher().monitor(i));
+    file.add(learned.view());
+  }
+}
+
+void Hypervisor::tell_partitions(File& file) const {
+  bool first = true;
+  for (const Partition& each : all()) {
+    Line line;
+    line.add(first ? "{\"name\":\"" : ",{\"name\":\"").add(each.name());
+    line.add(R"(","state":")").add(name_of(each.state())).add("\"");
+    add_figure(line, "faults", each.faults());
+    add_figure(line, "restarts", each.restarts());
+    add_figure(line, "progress", each.progress());
+    file.add(line.add("}").view());
+    first = false;
+  }
+}
+
+void Hypervisor::tell_statistics() const {
+  File file("statistics.json");
+  Line line;
+  line.add("{\"counter_hz\":").add(CntFrequency::read());
+  add_figure(line, "epoch_tick", static_cast<std::uint64_t>(tdma_.epoch().ns()));
+  add_figure(line, "cycles", tdma_.cycles());
+  add_figure(line, "trap_ticks", configuration_->slots > 0 ? tdma_.trap_ticks() : trap_ticks_);
+  add_figure(line, "longest_service_ticks", processors[0].longest_service);
+  add_figure(line, "records_written", tdma_.trace().written());
+  add_figure(line, "records_kept", tdma_.trace().kept());
+  add_figure(line, "latest_slot_ticks", ticks(tdma_.latest_slot()));
+  file.add(line.add(",\"sources\":[").view());
+  tell_sources(file);
+  file.add("],\"partitions\":[");
+  tell_partitions(file);
+  file.add("]}");
+  file.end();
+}
+
+void Hypervisor::finish() {
+  Console::drain();
+  tell_hello();
+  if (configuration_->slots > 0) tell_trace();
+  tell_statistics();
+  output().end({});
+  SecureMonitor::power_off();
+}
+
+}  // namespace latenz::hypervisor
