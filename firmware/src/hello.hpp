@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "latenz/text.hpp"
 #include "measurement.hpp"
-#include "text.hpp"
 
 namespace latenz::firmware {
 

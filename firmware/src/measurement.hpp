@@ -11,9 +11,9 @@
 #include "board.hpp"
 #include "cpu.hpp"
 #include "gaps.hpp"
+#include "latenz/text.hpp"
 #include "output.hpp"
 #include "parameters.hpp"
-#include "text.hpp"
 
 namespace latenz::firmware {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "latenz/text.hpp"
 #include "output.hpp"
-#include "text.hpp"
 
 namespace latenz::firmware {
 namespace {

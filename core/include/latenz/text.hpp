@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text in a fixed buffer; what does not fit is cut.
+// Text in a fixed buffer; what does not fit is cut. Freestanding.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-namespace latenz::firmware {
+namespace latenz {
 
 template <std::size_t capacity>
 class Text {
@@ -40,4 +40,4 @@ class Text {
   std::size_t size_ = 0;
 };
 
-}  // namespace latenz::firmware
+}  // namespace latenz
