@@ -23,8 +23,8 @@ GUEST_MEMORY = 0x4000_0000
 """Where a guest's memory begins for it."""
 GUEST_END = 0x8_0000_0000
 """First address that no guest's memory or device reaches."""
-FIRST_INTERRUPT, LAST_INTERRUPT = 32, 1019
-"""Numbers of the interrupts of devices at a GICv2."""
+FIRST_INTERRUPT, LAST_INTERRUPT = 32, 127
+"""Numbers of interrupts at the guest that are not its processor's own."""
 USUAL_INTERRUPT = 64
 """Number of the first source's interrupt at its guest."""
 CONSOLE_INTERRUPT = 33

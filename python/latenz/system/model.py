@@ -271,7 +271,7 @@ class Source:
         arrival: When its interrupts arrive.
         monitor: Lets them be interposed in foreign slots; None: never.
         interrupt: Its number at the guest's interrupt controller under the hypervisor, 32 to
-            1019; None: 64 for the first source, 65 for the second, and so on.
+            127; None: 64 for the first source, 65 for the second, and so on.
         learning: What the hypervisor learns before it switches the monitor on; None: nothing.
     """
 

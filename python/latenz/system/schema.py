@@ -131,7 +131,7 @@ class DeviceSettings(Settings):
     size: Size
     """A multiple of 4 KiB."""
     interrupts: tuple[int, ...] = ()
-    """Numbers of its interrupts at the interrupt controller, 32 to 1019."""
+    """Numbers of its interrupts at the interrupt controller, 32 to 127."""
 
 
 class PartitionSettings(Settings):

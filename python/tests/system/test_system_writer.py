@@ -60,7 +60,7 @@ def hosting(draw, owners, sources):
     hosted = []
     for at, name in enumerate([*draw(st.sets(st.sampled_from(owners))), *alone]):
         devices = [
-            Device(0x1000_0000 + 0x10000 * at, 0x1000, tuple(range(500 + 10 * at, 503 + 10 * at)))
+            Device(0x1000_0000 + 0x10000 * at, 0x1000, tuple(range(40 + 3 * at, 43 + 3 * at)))
         ]
         hosted.append(
             Partition(
@@ -101,7 +101,7 @@ def systems(draw):
     sources = tuple(
         replace(
             source,
-            interrupt=draw(st.none() | st.just(200 + at)),
+            interrupt=draw(st.none() | st.just(100 + at)),
             learning=source.monitor and draw(st.none() | st.just(Learning(50 + at, 9))),
         )
         for at, source in enumerate(sources)

@@ -1,0 +1,200 @@
+"""Images made of system files: checks, memory, arrivals, configuration, programs."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from latenz.analysis import bound
+from latenz.errors import BadInput
+from latenz.hypervisor.arrivals import Arrivals, arrivals
+from latenz.hypervisor.configuration import (
+    TRACE_RECORD_BYTES,
+    Placement,
+    Where,
+    check_limits,
+    configuration,
+    hosted_partitions,
+)
+from latenz.hypervisor.guest import Program, installed, program
+from latenz.hypervisor.image import Image, Segment, joined, read_image, write_image
+from latenz.hypervisor.memory import CONFIGURATION, MemoryPlan, Region
+from latenz.system import Exponential, Mode, Periodic, Source, System
+from latenz.system.schema import read_system_file
+
+_RECORDS_OF_IRQ = 5
+_RECORDS_OF_SLOT = 2
+_SPARE_RECORDS = 4096
+_SPARE_CYCLES = 64
+_RESERVED = (
+    ("the interrupt controller", 0x0800_0000, 0x0810_0000),
+    ("the hypervisor's console", 0x0900_0000, 0x0900_1000),
+    ("the interrupt controller", 0xF900_0000, 0xF908_0000),
+    ("the hypervisor's console", 0xFF00_0000, 0xFF00_1000),
+    ("memory", 0x4000_0000, 0x8000_0000),
+)
+"""What no guest gets, on any board: name, first address, first address behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A system that can be booted.
+
+    Attributes:
+        system: As the file describes it.
+        mode: How interrupts in foreign slots are handled.
+        arrivals: The interrupts that will be raised.
+        image: What a board starts.
+        regions: What lies where in memory.
+        processors: How many the board must have.
+    """
+
+    system: System
+    mode: Mode
+    arrivals: Arrivals
+    image: Image
+    regions: tuple[Region, ...]
+    processors: int
+
+    def write(self, path: Path) -> None:
+        """Write the image as an ELF file.
+
+        Raises:
+            BadInput: It cannot be written.
+        """
+        write_image(self.image, path)
+
+
+def build(
+    path: Path,
+    mode: Mode | None = None,
+    *,
+    listed: Path | None = None,
+    irqs: int | None = None,
+    seed: int = 0,
+) -> Built:
+    """Make an image of a system file.
+
+    Args:
+        path: The system file.
+        mode: Instead of the file's.
+        listed: A file of arrivals, instead of drawn ones.
+        irqs: How many interrupts to draw.
+        seed: Of what is drawn.
+
+    Raises:
+        BadInput: The file has a mistake, the analysis finds no bound for a source, or the
+            hypervisor has no room for all of it.
+    """
+    system, text = read_system_file(path)
+    chosen: Mode = mode or system.mode
+    check_limits(system, text.where)
+    _check_devices(system, text.where)
+    _check_schedulable(system, chosen, text.where)
+    programs = _programs(system, text.where)
+    raised = arrivals(system, chosen, listed, irqs, seed)
+    plan = MemoryPlan()
+    plan.place("configuration", 1)
+    placement = _placed(plan, system, programs, raised)
+    block = configuration(system, chosen, programs, placement, len(raised))
+    image = joined(
+        read_image(installed("hypervisor.elf")), _segments(block, placement, programs, raised)
+    )
+    processors = 1 + max(each.cpu for each in hosted_partitions(system))
+    return Built(system, chosen, raised, image, tuple(plan.regions), processors)
+
+
+def _check_schedulable(system: System, mode: Mode, where: Where) -> None:
+    """Refuse a system that the analysis has no bound for, with its reason.
+
+    Random arrivals have no worst case, but their image holds a list of them: they are judged by
+    their mean.
+    """
+    judged = replace(system, sources=tuple(map(_by_its_mean, system.sources)))
+    for at, source in enumerate(bound(judged, mode).sources):
+        if source.verdict != "bounded":
+            raise BadInput(
+                f"{source.name!r} is {source.verdict} in mode {mode}: {source.reason}",
+                where(("source", at)),
+                "latenz bound tells more",
+            )
+
+
+def _by_its_mean(source: Source) -> Source:
+    arrival = source.arrival
+    if not isinstance(arrival, Exponential):
+        return source
+    return replace(source, arrival=Periodic(max(arrival.mean_ns, arrival.min_distance_ns)))
+
+
+def _check_devices(system: System, where: Where) -> None:
+    """Refuse registers and memory that the hypervisor itself needs."""
+    for at, partition in enumerate(system.hosted):
+        for number, device in enumerate(partition.devices):
+            for name, begin, end in _RESERVED:
+                if device.physical < end and begin < device.physical + device.size:
+                    place = where(("partition", at, "devices", number, "physical"))
+                    what = f"{device.physical:#x} lies over {name}, {begin:#x} to {end - 1:#x}"
+                    raise BadInput(what, place, "a guest cannot have it")
+
+
+def _programs(system: System, where: Where) -> tuple[Program, ...]:
+    places = {each.name: where(("partition", at, "guest")) for at, each in enumerate(system.hosted)}
+    found = []
+    for partition in hosted_partitions(system):
+        try:
+            found.append(program(partition))
+        except BadInput as mistake:
+            place = places.get(partition.name, "")
+            remedy = mistake.remedy
+            raise BadInput(f"{mistake.where} {mistake.what}", place, remedy) from None
+    return tuple(found)
+
+
+def _placed(
+    plan: MemoryPlan, system: System, programs: tuple[Program, ...], raised: Arrivals
+) -> Placement:
+    entry_bytes = _arrival_entries(raised).nbytes
+    return Placement(
+        arrivals=plan.place("the list of arrivals", entry_bytes),
+        trace=plan.place("the trace", trace_records(system, raised) * TRACE_RECORD_BYTES),
+        memory=tuple(
+            plan.place(f"the memory of {each.name}", each.memory)
+            for each in hosted_partitions(system)
+        ),
+        images=tuple(
+            tuple(plan.place(f"the guest of {each.name}", len(x.content)) for x in found.pieces)
+            for each, found in zip(hosted_partitions(system), programs, strict=True)
+        ),
+        shared=tuple(
+            plan.place(f"the shared memory {each.name}", each.size) for each in system.shared
+        ),
+    )
+
+
+def trace_records(system: System, raised: Arrivals) -> int:
+    """Return how many records a run can leave: nothing may be lost."""
+    cycles = max(raised.end_ns, int(raised.time_ns[-1]) if len(raised) else 0) // system.cycle_ns
+    slots = (cycles + _SPARE_CYCLES) * len(system.slots) * _RECORDS_OF_SLOT
+    return len(raised) * _RECORDS_OF_IRQ + slots + _SPARE_RECORDS
+
+
+def _arrival_entries(raised: Arrivals) -> "np.ndarray":
+    kind = np.dtype([("time_ns", "<u8"), ("source", "<u4"), ("reserved", "<u4")])
+    entries = np.zeros(len(raised), kind)
+    entries["time_ns"], entries["source"] = raised.time_ns, raised.source
+    return entries
+
+
+def _segments(
+    block: bytes, placement: Placement, programs: tuple[Program, ...], raised: Arrivals
+) -> list[Segment]:
+    content = _arrival_entries(raised).tobytes()
+    found = [
+        Segment(CONFIGURATION, block, len(block)),
+        Segment(placement.arrivals.begin, content, len(content)),
+    ]
+    for regions, each in zip(placement.images, programs, strict=True):
+        for region, piece in zip(regions, each.pieces, strict=True):
+            found.append(Segment(region.begin, piece.content, len(piece.content)))
+    return [segment for segment in found if segment.size]

@@ -1,0 +1,224 @@
+"""The configuration block: hypervisor/src/core/configuration.hpp, byte by byte."""
+
+import struct
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from latenz import _core
+from latenz.errors import BadInput
+from latenz.hypervisor.guest import Program
+from latenz.hypervisor.memory import MEMORY_END, Region
+from latenz.system import Mode, Partition, Source, System
+from latenz.system.hosting import GUEST_MEMORY, PROGRAMS
+from latenz.toml_file import Place
+
+MAGIC = 0x5648_5A4E_4554_414C
+VERSION = 1
+MOST_PARTITIONS, MOST_SLOTS, MOST_SOURCES = 8, 64, 32
+MOST_MAPPINGS, MOST_INTERRUPTS, MOST_DISTANCES = 32, 32, 512
+MOST_IMAGES = 4
+MODES: tuple[Mode, ...] = ("plain", "paper", "carry")
+ARRIVAL = struct.Struct("<Q2I")
+TRACE_RECORD_BYTES = 24
+
+_FRONT = struct.Struct("<Q3I")  # up to the checksum
+_COUNTS = struct.Struct("<7I8Q")
+_PARTITION = struct.Struct("<32s2I5Q" + "3Q" * MOST_IMAGES)
+_SLOT = struct.Struct("<2IQ")
+_SOURCE = struct.Struct("<32s6I2Q")
+_MAPPING = struct.Struct("<2I3Q")
+_INTERRUPT = struct.Struct("<2I")
+_DISTANCE = struct.Struct("<q")
+_TABLES = (
+    (_PARTITION, MOST_PARTITIONS),
+    (_SLOT, MOST_SLOTS),
+    (_SOURCE, MOST_SOURCES),
+    (_MAPPING, MOST_MAPPINGS),
+    (_INTERRUPT, MOST_INTERRUPTS),
+    (_DISTANCE, MOST_DISTANCES),
+)
+SIZE = _FRONT.size + _COUNTS.size + sum(entry.size * most for entry, most in _TABLES)
+
+_RESTART_ON_FAULT, _SAYS_READY, _HAS_CONSOLE = 1, 2, 4
+_MONITORED = 1
+_WRITABLE, _DEVICE = 1, 2
+_TRACE_ON = 1
+_NAME_BYTES = 31  # and a zero
+
+Where = Callable[[Place], str]
+"""Tells file, line and key of a part of a system file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the parts of a system lie in physical memory.
+
+    Attributes:
+        arrivals: The list of interrupts.
+        trace: What the hypervisor did.
+        memory: Of each partition.
+        images: Of each partition: where its program's pieces wait to be copied.
+        shared: Of each shared memory.
+    """
+
+    arrivals: Region
+    trace: Region
+    memory: tuple[Region, ...]
+    images: tuple[tuple[Region, ...], ...]
+    shared: tuple[Region, ...]
+
+
+def hosted_partitions(system: System) -> tuple[Partition, ...]:
+    """Return every partition as it is hosted: those with slots first, numbered as in `System`."""
+    listed = {each.name: each for each in system.hosted}
+    owners = [listed.pop(name, Partition(name)) for name in system.partitions]
+    return (*owners, *listed.values())
+
+
+def check_limits(system: System, where: Where) -> None:
+    """Refuse what the configuration has no room for.
+
+    Raises:
+        BadInput: There is more of something than the hypervisor takes.
+    """
+    devices = [device for each in system.hosted for device in each.devices]
+    distances = [len(each.monitor.distances_ns) for each in system.sources if each.monitor]
+    shared = sum(len(each.partitions) for each in system.shared)
+    for key, what, count, most in (
+        ("partition", "partitions", len(hosted_partitions(system)), MOST_PARTITIONS),
+        ("slot", "slots", len(system.slots), MOST_SLOTS),
+        ("source", "sources", len(system.sources), MOST_SOURCES),
+        ("source", "distances of monitors", sum(distances), MOST_DISTANCES),
+        ("partition", "devices and views of shared memory", len(devices) + shared, MOST_MAPPINGS),
+        ("partition", "interrupts", sum(len(x.interrupts) for x in devices), MOST_INTERRUPTS),
+    ):
+        if count > most:
+            place = where((key,))
+            raise BadInput(f"{count} {what} are too many", place, f"the hypervisor takes {most}")
+
+
+def configuration(
+    system: System,
+    mode: Mode,
+    programs: tuple[Program, ...],
+    placement: Placement,
+    arrivals: int,
+) -> bytes:
+    """Return the block that the hypervisor reads.
+
+    Args:
+        system: Within the limits (`check_limits`).
+        mode: How interrupts in foreign slots are handled.
+        programs: Of each partition, in the order of `hosted_partitions`.
+        placement: Where everything lies.
+        arrivals: How many there are in the list.
+    """
+    hosted = hosted_partitions(system)
+    numbers = {each.name: number for number, each in enumerate(hosted)}
+    sources, distances = _sources(system, numbers)
+    mappings = _mappings(system, numbers, placement)
+    tables = (
+        [
+            _partition(system, each, program, placement.memory[number], placement.images[number])
+            for number, (each, program) in enumerate(zip(hosted, programs, strict=True))
+        ],
+        [_SLOT.pack(numbers[slot.partition], 0, slot.length_ns) for slot in system.slots],
+        sources,
+        mappings,
+        [
+            _INTERRUPT.pack(numbers[each.name], interrupt)
+            for each in hosted
+            for device in each.devices
+            for interrupt in device.interrupts
+        ],
+        distances,
+    )
+    trace_records = placement.trace.size // TRACE_RECORD_BYTES
+    body = _COUNTS.pack(
+        MODES.index(mode),
+        _TRACE_ON,
+        *(len(table) for table in tables[:-1]),
+        MEMORY_END,
+        placement.arrivals.begin,
+        arrivals,
+        1,  # once
+        0,
+        placement.trace.begin,
+        trace_records,
+        1,  # at least one cycle
+    )
+    body += b"".join(
+        b"".join(table).ljust(entry.size * most, b"\0")
+        for table, (entry, most) in zip(tables, _TABLES, strict=True)
+    )
+    return _FRONT.pack(MAGIC, VERSION, SIZE, zlib.crc32(body)) + body
+
+
+def _partition(
+    system: System, partition: Partition, program: Program, memory: Region, images: Iterable[Region]
+) -> bytes:
+    flags = _HAS_CONSOLE
+    if partition.on_fault == "restart":
+        flags |= _RESTART_ON_FAULT
+    has_sources = any(source.partition == partition.name for source in system.sources)
+    if has_sources or partition.guest in PROGRAMS:
+        flags |= _SAYS_READY
+    stored = [
+        number
+        for region, piece in zip(images, program.pieces, strict=True)
+        for number in (region.begin, piece.target, len(piece.content))
+    ]
+    stored += [0] * (3 * MOST_IMAGES - len(stored))
+    own = (memory.begin, GUEST_MEMORY, partition.memory, program.entry, 0)
+    return _PARTITION.pack(_name(partition.name), partition.cpu, flags, *own, *stored)
+
+
+def _sources(system: System, numbers: dict[str, int]) -> tuple[list[bytes], list[bytes]]:
+    """Return the entries of sources, and of the distances that they refer to."""
+    sources: list[bytes] = []
+    distances: list[int] = []
+    for number, source in enumerate(system.sources):
+        own = _distances(source)
+        learning = source.learning
+        sources.append(
+            _SOURCE.pack(
+                _name(source.name),
+                numbers[source.partition],
+                _MONITORED if source.monitor else 0,
+                system.interrupt_of(number),
+                len(own),
+                len(distances),
+                learning.length if learning else 0,
+                learning.events if learning else 0,
+                source.bottom_ns,
+            )
+        )
+        distances += own
+    return sources, [_DISTANCE.pack(each) for each in distances]
+
+
+def _distances(source: Source) -> list[int]:
+    monitor = source.monitor
+    return _core.DistanceVector(monitor.distances_ns).closed() if monitor else []
+
+
+def _mappings(system: System, numbers: dict[str, int], placement: Placement) -> list[bytes]:
+    devices = [
+        _MAPPING.pack(
+            numbers[each.name], _WRITABLE | _DEVICE, device.physical, device.physical, device.size
+        )
+        for each in system.hosted
+        for device in each.devices
+    ]
+    shared = [
+        _MAPPING.pack(numbers[name], _WRITABLE, memory.address, region.begin, memory.size)
+        for memory, region in zip(system.shared, placement.shared, strict=True)
+        for name in memory.partitions
+    ]
+    return devices + shared
+
+
+def _name(name: str) -> bytes:
+    """Cut a name to its field, between characters."""
+    return name.encode()[:_NAME_BYTES].decode(errors="ignore").encode()

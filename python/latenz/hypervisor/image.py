@@ -1,0 +1,109 @@
+"""Bootable images: ELF files for 64-bit Arm with segments at physical addresses."""
+
+import io
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from latenz.errors import BadInput
+from latenz.files import replacing
+
+_HEADER = struct.Struct("<16s2HI3QI6H")
+_SEGMENT = struct.Struct("<2I6Q")
+_EM_AARCH64, _ET_EXEC, _PT_LOAD = 183, 2, 1
+_READ_WRITE_EXECUTE = 7
+_UNALIGNED = 1
+_PAGE = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What is loaded to one place.
+
+    Attributes:
+        address: Physical.
+        content: The bytes.
+        size: Bytes in memory; those behind the content are zero.
+    """
+
+    address: int
+    content: bytes
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What a board starts.
+
+    Attributes:
+        entry: Physical address of the first instruction.
+        segments: What is loaded.
+    """
+
+    entry: int
+    segments: tuple[Segment, ...]
+
+
+def read_image(path: Path) -> Image:
+    """Read an ELF file that is loaded to physical addresses.
+
+    Raises:
+        BadInput: It is none for 64-bit Arm.
+    """
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        elf = ELFFile(io.BytesIO(path.read_bytes()))
+        if elf.get_machine_arch() != "AArch64":
+            raise BadInput(f"is for {elf.get_machine_arch()}", str(path), "run setup/ensure boards")
+        segments = tuple(
+            Segment(segment.header.p_paddr, segment.data(), segment.header.p_memsz)
+            for segment in elf.iter_segments("PT_LOAD")
+        )
+        return Image(elf.header.e_entry, segments)
+    except (ELFError, struct.error) as error:
+        raise BadInput(f"is no whole ELF file ({error})", str(path)) from None
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
+
+
+def write_image(image: Image, path: Path) -> None:
+    """Write an ELF file; it appears only when it is whole.
+
+    Raises:
+        BadInput: It cannot be written.
+    """
+    segments = sorted(image.segments, key=lambda each: each.address)
+    with replacing(path) as partial, partial.open("wb") as file:
+        file.write(_header(image.entry, len(segments)))
+        offset = _pages(_HEADER.size + _SEGMENT.size * len(segments))
+        for each in segments:
+            file.write(_program_header(each, offset))
+            offset = _pages(offset + len(each.content))
+        for each in segments:
+            file.seek(_pages(file.tell()))
+            file.write(each.content)
+        file.truncate(_pages(file.tell()))
+
+
+def _header(entry: int, segments: int) -> bytes:
+    identity = b"\x7fELF" + bytes([2, 1, 1])  # 64 bits, little endian, version 1
+    sizes = (_HEADER.size, _SEGMENT.size, segments, 0, 0, 0)
+    return _HEADER.pack(identity, _ET_EXEC, _EM_AARCH64, 1, entry, _HEADER.size, 0, 0, *sizes)
+
+
+def _program_header(segment: Segment, offset: int) -> bytes:
+    sizes = (len(segment.content), segment.size)
+    where = (offset, segment.address, segment.address)
+    return _SEGMENT.pack(_PT_LOAD, _READ_WRITE_EXECUTE, *where, *sizes, _UNALIGNED)
+
+
+def _pages(position: int) -> int:
+    return -(-position // _PAGE) * _PAGE
+
+
+def joined(first: Image, segments: Iterable[Segment]) -> Image:
+    """Return an image with further segments."""
+    return Image(first.entry, (*first.segments, *segments))
