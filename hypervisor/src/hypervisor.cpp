@@ -29,6 +29,12 @@ const Configuration& configuration_block() {
   return *reinterpret_cast<const Configuration*>(Configuration::address);
 }
 
+void refuse_if(std::string_view problem) {
+  if (problem.empty()) return;
+  Text<80> told;
+  fail(told.add("configuration: ").add(problem).view());
+}
+
 /// Executes the stub that tells how long a trap takes.
 [[noreturn]] void calibrate(Processor& processor) {
   const auto offset = static_cast<std::uint64_t>(guest_calibration - guest_loader);
@@ -45,16 +51,14 @@ constinit Hypervisor hypervisor{};
 // --- Start ---------------------------------------------------------------------------------------
 
 void Hypervisor::begin() {
+  OwnTranslation::build();
+  OwnTranslation::switch_on();
   Console::start(board());
   configuration_ = &configuration_block();
-  if (const std::string_view problem = problem_of(*configuration_, board().cpus);
-      !problem.empty()) {
-    Text<80> told;
-    fail(told.add("configuration: ").add(problem).view());
-  }
+  refuse_if(problem_of(*configuration_, board().cpus));
+  OwnTranslation::add(*configuration_);
+  refuse_if(problem_of_arrivals(*configuration_));
   build();
-  OwnTranslation::build(*configuration_);
-  OwnTranslation::switch_on();
   VirtualGic::distributor.start(board());
   VirtualGic::control = VirtualControl(board().virtual_control);
   if (configuration_->slots > 0) tdma_.prepare(*configuration_, all());

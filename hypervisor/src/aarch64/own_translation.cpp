@@ -34,20 +34,26 @@ bool map_around(std::uint64_t begin, std::uint64_t size, std::uint64_t attribute
 
 }  // namespace
 
-void OwnTranslation::build(const Configuration& configuration) {
+void OwnTranslation::build() {
   const bool built = map(at(image_begin), at(constants_begin), Stage1::code) &&
                      map(at(constants_begin), at(data_begin), Stage1::constants) &&
                      map(at(data_begin), at(image_end), Stage1::data) &&
                      map_around(Configuration::address, sizeof(Configuration), Stage1::constants) &&
-                     map_around(configuration.arrivals,
-                                configuration.arrival_count * sizeof(ArrivalEntry), Stage1::data) &&
-                     map_around(configuration.trace,
-                                configuration.trace_records * sizeof(TraceRecord), Stage1::data) &&
                      map_around(board().distributor, page, Stage1::registers) &&
                      map_around(board().cpu_interface, 2 * page, Stage1::registers) &&
                      map_around(board().virtual_control, page, Stage1::registers) &&
                      map_around(board().uart, page, Stage1::registers);
   if (!built) fail("its own memory cannot be mapped");
+}
+
+void OwnTranslation::add(const Configuration& configuration) {
+  const bool built = map_around(configuration.arrivals,
+                                configuration.arrival_count * sizeof(ArrivalEntry), Stage1::data) &&
+                     map_around(configuration.trace,
+                                configuration.trace_records * sizeof(TraceRecord), Stage1::data);
+  if (!built) fail("configuration: arrivals or trace overlap something");
+  data_barrier();
+  instruction_barrier();
 }
 
 void OwnTranslation::switch_on() {
@@ -58,7 +64,6 @@ void OwnTranslation::switch_on() {
                                     (2ULL << 16U) |                 // 40 bit physical addresses
                                     (1ULL << 23U) | (1ULL << 31U);  // RES1
   constexpr std::uint64_t on = (1ULL << 0U) |                       // translation
-                               (1ULL << 1U) |                       // alignment checked
                                (1ULL << 2U) |                       // data cached
                                (1ULL << 12U) |                      // instructions cached
                                (1ULL << 19U) |  // what can be written is never executed

@@ -9,11 +9,14 @@ namespace latenz::hypervisor {
 
 class OwnTranslation {
  public:
-  /// Once; fails if it cannot be.
-  static void build(const Configuration& configuration);
+  /// Once: the image, the block of the configuration, devices.
+  static void build();
 
-  /// On every CPU.
+  /// On every CPU. Before, memory is as devices are: no access may be unaligned.
   static void switch_on();
+
+  /// What the configuration says there is besides: arrivals and the trace.
+  static void add(const Configuration& configuration);
 };
 
 }  // namespace latenz::hypervisor

@@ -57,6 +57,7 @@ class Tdma {
   void end_if_all_is_done();
 
   void serve(Processor& processor, std::uint64_t entered, std::uint32_t id);
+  bool raise_in_own_slot(Processor& processor);
   void serve_due_events();
   void switch_slot();
   void raise_arrival();
@@ -94,6 +95,7 @@ class Tdma {
   std::uint64_t cycles_ = 0;
   Duration latest_slot_;
   bool measuring_ = false;
+  bool job_runs_ = false;
 };
 
 }  // namespace latenz::hypervisor

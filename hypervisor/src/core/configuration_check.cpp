@@ -5,12 +5,14 @@
 #include <span>
 
 #include "latenz/crc32.hpp"
+#include "trace.hpp"
 
 namespace latenz::hypervisor {
 namespace {
 
 constexpr std::uint64_t block = 0x20'0000;
 constexpr std::uint64_t page = 0x1000;
+constexpr std::uint64_t record_size = sizeof(TraceRecord);
 constexpr std::uint64_t memory_begin = Configuration::address;
 constexpr std::uint64_t guest_end = 1ULL << 35U;
 constexpr std::uint32_t first_guest_interrupt = 32;
@@ -104,22 +106,15 @@ std::string_view problem_of(const Configuration& configuration, const MappingEnt
                                                                   : "mapping: not in memory";
 }
 
-std::string_view problem_of_arrivals(const Configuration& configuration) {
+std::string_view problem_of_places(const Configuration& configuration) {
   constexpr std::uint64_t most = 1ULL << 32U;
-  const std::uint64_t count = configuration.arrival_count;
-  if (count > most || !in_memory(configuration, configuration.arrivals, count * 16)) {
+  const std::uint64_t arrivals = configuration.arrival_count;
+  if (arrivals > most ||
+      !in_memory(configuration, configuration.arrivals, arrivals * sizeof(ArrivalEntry))) {
     return "arrivals: not in memory";
   }
-  const auto* entries = reinterpret_cast<const ArrivalEntry*>(configuration.arrivals);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    if (entries[i].source >= configuration.sources) return "arrival: no such source";
-    if (entries[i].time_ns > INT64_MAX) return "arrival: too late";
-    if (i > 0 && entries[i].time_ns < entries[i - 1].time_ns) return "arrivals: not sorted";
-  }
-  const bool traced = (configuration.flags & Configuration::trace_on) != 0;
-  if (traced &&
-      (configuration.trace_records > most ||
-       !in_memory(configuration, configuration.trace, configuration.trace_records * 24))) {
+  const std::uint64_t records = configuration.trace_records;
+  if (records > most || !in_memory(configuration, configuration.trace, records * record_size)) {
     return "trace: not in memory";
   }
   return {};
@@ -153,10 +148,20 @@ std::string_view problem_of(const Configuration& configuration, std::uint32_t cp
                     [&](const auto& each) { return problem_of(configuration, each); }),
       first_problem(configuration.mapping, configuration.mappings,
                     [&](const auto& each) { return problem_of(configuration, each); }),
-      problem_of_arrivals(configuration),
+      problem_of_places(configuration),
   };
   for (const std::string_view each : found) {
     if (!each.empty()) return each;
+  }
+  return {};
+}
+
+std::string_view problem_of_arrivals(const Configuration& configuration) {
+  const auto* entries = reinterpret_cast<const ArrivalEntry*>(configuration.arrivals);
+  for (std::uint64_t i = 0; i < configuration.arrival_count; ++i) {
+    if (entries[i].source >= configuration.sources) return "arrival: no such source";
+    if (entries[i].time_ns > INT64_MAX) return "arrival: too late";
+    if (i > 0 && entries[i].time_ns < entries[i - 1].time_ns) return "arrivals: not sorted";
   }
   return {};
 }

@@ -14,4 +14,7 @@ namespace latenz::hypervisor {
 /// @param cpus of the board
 std::string_view problem_of(const Configuration& configuration, std::uint32_t cpus);
 
+/// The same for the list of arrivals, whose place is known to be in memory.
+std::string_view problem_of_arrivals(const Configuration& configuration);
+
 }  // namespace latenz::hypervisor

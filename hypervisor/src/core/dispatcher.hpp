@@ -116,12 +116,13 @@ class BasicDispatcher {
     Source& source = sources_[index];
     const Partition& partition = partitions_[source.partition];
     const bool foreign = owner_at(arrival) != source.partition;
-    Top top = {.handling = foreign ? Handling::delayed : Handling::direct};
-    top.asked = source.monitor.is_on() && (foreign || mode_ == Mode::carry);
-    if (source.monitor.is_learning()) [[unlikely]]
+    const bool asks = source.monitor.is_on() && (foreign || mode_ == Mode::carry);
+    if (source.monitor.is_learning()) [[unlikely]] {
       source.monitor.learn(arrival);
+    }
     if (partition.stopped || partition.queue.full()) return {.handling = Handling::delayed};
-    top.asked = top.asked && !partition.jobs.full();
+    Top top = {.handling = foreign ? Handling::delayed : Handling::direct};
+    top.asked = asks && !partition.jobs.full();
     top.accepted = top.asked && source.monitor.accept(arrival);
     if (foreign && top.accepted) top.handling = Handling::interposed;
     return top;
