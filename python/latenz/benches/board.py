@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from latenz.experiment.condition import Condition
 
 ENVIRONMENTS = Path(__file__).parents[1] / "boards" / "environments"
-_POLL_S = 0.2
 _NS = 1_000_000_000
 _CAPTURES = 512
 """Interrupts whose paths are recorded: all of the publications' 400, the rare ones among them."""
@@ -257,35 +256,13 @@ class _Measurement:
         self, driver: "PayloadProtocol", collector: "Collector", payload: "Payload"
     ) -> str | None:
         """Read until the last frame; return why that did not come, None if it did."""
-        received = collector.received
-        began = time.monotonic()
-        while not self.watch.stopped:
-            if (disaster := received.disaster) is not None:
-                self._read_on(driver, collector)  # what it says next explains it
-                return disaster
-            if self.stack.done(received):
-                return None
-            spent_s = time.monotonic() - began
-            if not received.frames and spent_s > payload.boot_limit_s:
-                return f"nothing measured was received in {payload.boot_limit_s} s; last line: " + (
-                    received.last_words
-                )
-            if spent_s > payload.limit_s:
-                return f"not done after {payload.limit_s} s; last line: {received.last_words}"
-            try:
-                collector.feed(driver.read_all(_POLL_S))
-            except BadInput as mistake:
-                return f"{mistake.what}; last line: {received.last_words}"
-            self._tell("measuring" if received.frames else "booting")
-        return None
+        from latenz.boards.reception import Listener
 
-    def _read_on(self, driver: "PayloadProtocol", collector: "Collector") -> None:
-        until = time.monotonic() + 1
-        while time.monotonic() < until:
-            try:
-                collector.feed(driver.read_all(_POLL_S))
-            except BadInput:
-                return
+        def tell(received: "Received") -> None:
+            self._tell("measuring" if received.frames else "booting")
+
+        listener = Listener(self.stack.done, lambda: self.watch.stopped, tell)
+        return listener.receive(driver, collector, payload)
 
     def _outcome(self, received: "Received", trouble: str | None) -> dict[str, Any]:
         """Store what was measured, whole or not, and say which."""

@@ -54,7 +54,7 @@ class Received:
 
     hello: dict[str, Any] | None = None
     streams: dict[int, Stream] = field(default_factory=dict)
-    files: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, bytearray] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     disasters: list[str] = field(default_factory=list)
@@ -121,9 +121,9 @@ class Collector:
             stream.interarrival_ticks += found.interarrival_ticks.tolist()
         elif isinstance(found, FileFrame):
             # A piece that is missing is counted as such; what follows it is not kept.
-            held = self.received.files.get(found.name, b"")
-            if found.offset == len(held):
-                self.received.files[found.name] = held + found.data
+            files = self.received.files
+            if found.offset == len(files.get(found.name, b"")):
+                files.setdefault(found.name, bytearray()).extend(found.data)
         else:
             self._take_end(found)
 

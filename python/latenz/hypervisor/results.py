@@ -1,0 +1,303 @@
+"""What a run showed: every interrupt, and what the hypervisor's own work took."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from latenz.analysis.simulate import Irqs, SimulatedSource, Simulation
+from latenz.errors import BadInput
+from latenz.hypervisor.trace import (
+    ASKED,
+    HANDLING_MASK,
+    MONITOR_SHIFT,
+    TRACE_FILE,
+    Clock,
+    Kind,
+    Records,
+    Statistics,
+    Times,
+)
+from latenz.model import HANDLINGS
+from latenz.system import Mode, System
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What the hypervisor's own work took at most, as the analysis counts it.
+
+    Sections of the trace leave out entering and leaving the hypervisor; that is added where it is
+    paid. The end of a bottom handler is work that the analysis has no name for: each interrupt has
+    one, so it counts as part of its top handler; ending an interposed job pays it as well. So do
+    traps of guests, which hold up what comes meanwhile.
+
+    Attributes:
+        slot_switch: At the start of every slot.
+        monitor: C_Mon.
+        schedule: C_sched.
+        context_switch: C_ctx.
+        top: C_TH of each source by name.
+    """
+
+    slot_switch: int
+    monitor: int
+    schedule: int
+    context_switch: int
+    top: dict[str, int]
+
+    def to_json(self) -> dict[str, int]:
+        """Return the costs with the top handler of whichever source takes longest."""
+        return {
+            "slot_switch": self.slot_switch,
+            "monitor": self.monitor,
+            "schedule": self.schedule,
+            "context_switch": self.context_switch,
+            "top": max(self.top.values(), default=0),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """The longest sections of a trace in nanoseconds, rounded up; None: there was none.
+
+    Attributes:
+        slot_switch: From the slot's start on.
+        top: Without the monitor.
+        monitor: A decision of it.
+        schedule: Choosing an interposed job.
+        context_switch_to: Going to an interposed job.
+        context_switch_from: Going back.
+        bottom_end: Noticing the end of a bottom handler.
+        service: Of a guest's trap.
+        trap: Entering and leaving the hypervisor, which no section has in it.
+    """
+
+    slot_switch: int | None
+    top: int | None
+    monitor: int | None
+    schedule: int | None
+    context_switch_to: int | None
+    context_switch_from: int | None
+    bottom_end: int | None
+    service: int | None
+    trap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A run of a system under the hypervisor.
+
+    Attributes:
+        outcome: Figures of each source, as a simulation gives them.
+        irqs: Every interrupt whose bottom handler ended, in that order.
+        costs: What the hypervisor's work took; None if the run was cut off before it told.
+        sections: The same, not yet summed up; None as well.
+        statistics: What the hypervisor counted.
+        records: The trace.
+    """
+
+    outcome: Simulation
+    irqs: Irqs
+    costs: Costs | None
+    sections: Sections | None
+    statistics: Statistics
+    records: Records
+
+    @property
+    def clock(self) -> Clock:
+        """How ticks of the trace become nanoseconds."""
+        return Clock(self.statistics.counter_hz, self.statistics.epoch_tick)
+
+
+def measured(
+    system: System, mode: Mode, records: Records, statistics: Statistics, *, complete: bool = True
+) -> Measured:
+    """Return what a trace and its statistics tell.
+
+    Args:
+        system: What was run.
+        mode: How interrupts in foreign slots were handled.
+        records: The trace.
+        statistics: What the hypervisor counted.
+        complete: False if the run was cut off while it told; then there are no costs.
+
+    Raises:
+        BadInput: Trace, statistics and system do not belong together, or records were lost.
+    """
+    _check(system, records, statistics, complete)
+    irqs = reconstructed(system, records, Clock(statistics.counter_hz, statistics.epoch_tick))
+    if complete:
+        _check_counts(irqs, statistics)
+    served = all(each.completed == each.raised for each in statistics.sources)
+    outcome = figures(system, mode, irqs, complete=complete and served)
+    sections = _sections(records, statistics) if complete else None
+    costs = _costs(system, records, statistics) if complete else None
+    return Measured(outcome, irqs, costs, sections, statistics, records)
+
+
+def _check(system: System, records: Records, statistics: Statistics, complete: bool) -> None:
+    if complete and statistics.records_kept < statistics.records_written:
+        lost = statistics.records_written - statistics.records_kept
+        raise BadInput(
+            f"{lost} of {statistics.records_written} records did not fit into the trace",
+            TRACE_FILE,
+            "run fewer interrupts",
+        )
+    if complete and len(records) != statistics.records_kept:
+        what = f"has {len(records)} records of {statistics.records_kept}"
+        raise BadInput(what, TRACE_FILE, "the run's data are damaged; run it again")
+    tops = records[records["kind"] == Kind.TOP_HANDLER]
+    owners = [system.partitions.index(source.partition) for source in system.sources]
+    if tops.size and int(tops["source"].max()) >= len(owners):
+        what = f"names source {tops['source'].max()}, the system has {len(owners)}"
+        raise BadInput(what, TRACE_FILE, "it is of another system")
+    if tops.size and (tops["partition"] != np.array(owners)[tops["source"]]).any():
+        raise BadInput("has interrupts of other partitions", TRACE_FILE, "it is of another system")
+
+
+def reconstructed(system: System, records: Records, clock: Clock) -> Irqs:
+    """Return every interrupt whose bottom handler ended, in that order.
+
+    A partition's queue is served first in, first out (rule R4), so that its n-th bottom handler to
+    end is that of its n-th top handler.
+
+    Raises:
+        BadInput: The trace shows another order, as after the overflow of a queue.
+    """
+    tops = records[records["kind"] == Kind.TOP_HANDLER]
+    ends = records[records["kind"] == Kind.BOTTOM_END]
+    top_of_end = np.empty(len(ends), np.int64)
+    for partition in range(len(system.partitions)):
+        began = np.flatnonzero(tops["partition"] == partition)
+        ended = np.flatnonzero(ends["partition"] == partition)
+        if len(ended) > len(began):
+            raise BadInput("ends more interrupts than it begins", TRACE_FILE, "it is damaged")
+        top_of_end[ended] = began[: len(ended)]
+    matched = tops[top_of_end]
+    if (matched["source"] != ends["source"]).any() or (
+        (matched["detail"] ^ ends["detail"]) & HANDLING_MASK
+    ).any():
+        remedy = "let fewer arrive at once"
+        raise BadInput("a queue overflowed: its interrupts cannot be told", TRACE_FILE, remedy)
+    starts = matched["start"].astype(np.int64)
+    return Irqs(
+        source=ends["source"].astype(np.int64),
+        handling=(matched["detail"] & HANDLING_MASK).astype(np.int64),
+        arrival_ns=clock.times_ns(starts - matched["value"].astype(np.int64)),
+        top_start_ns=clock.times_ns(starts),
+        end_ns=clock.times_ns(ends["start"]),
+    )
+
+
+def _check_counts(irqs: Irqs, statistics: Statistics) -> None:
+    """Compare what the trace shows with what was counted at the same time."""
+    seen = np.bincount(irqs.source, minlength=len(statistics.sources)).tolist()
+    counted = [source.completed for source in statistics.sources]
+    if seen != counted:
+        what = f"shows {seen} interrupts, the statistics {counted}"
+        raise BadInput(what, TRACE_FILE, "trace and statistics are of different runs")
+
+
+def figures(system: System, mode: Mode, irqs: Irqs, *, complete: bool) -> Simulation:
+    """Return the figures of each source."""
+    begin_ns = irqs.top_start_ns if system.latency_from == "top" else irqs.arrival_ns
+    latency_ns = irqs.end_ns - begin_ns
+    sources = []
+    for number, source in enumerate(system.sources):
+        own = irqs.source == number
+        by_handling = np.bincount(irqs.handling[own], minlength=len(HANDLINGS)).tolist()
+        sources.append(_figures(source.name, latency_ns[own], by_handling))
+    end_ns = int(irqs.end_ns.max(initial=0))
+    return Simulation(mode, system.latency_from, tuple(sources), end_ns, complete)
+
+
+def _figures(name: str, latency_ns: Times, by_handling: list[int]) -> SimulatedSource:
+    if not latency_ns.size:
+        return SimulatedSource(name, 0, None, None, None, *by_handling)
+    mean_ns = sum(latency_ns.tolist()) / len(latency_ns)
+    least_ns, most_ns = int(latency_ns.min()), int(latency_ns.max())
+    return SimulatedSource(name, len(latency_ns), least_ns, mean_ns, most_ns, *by_handling)
+
+
+# --- costs ----------------------------------------------------------------------------------------
+
+
+def _of(records: Records, kind: Kind) -> Records:
+    found: Records = records[records["kind"] == kind]
+    return found
+
+
+def _longest(ticks: npt.NDArray[Any]) -> int | None:
+    return int(ticks.max()) if ticks.size else None
+
+
+def _monitor_ticks(tops: Records) -> Times:
+    """Return how long the monitor took in each top handler; 0 where it was not asked."""
+    ticks: Times = np.where(tops["detail"] & ASKED, tops["detail"] >> MONITOR_SHIFT, 0).astype(
+        np.int64
+    )
+    return ticks
+
+
+def _top_ticks(tops: Records) -> Times:
+    ticks: Times = tops["duration"].astype(np.int64) - _monitor_ticks(tops)
+    return ticks
+
+
+def _ticks(records: Records, statistics: Statistics) -> Sections:
+    """Return the longest sections in ticks."""
+    tops, starts = _of(records, Kind.TOP_HANDLER), _of(records, Kind.JOB_START)
+    asked = tops[(tops["detail"] & ASKED) != 0]
+    return Sections(
+        slot_switch=_longest(_of(records, Kind.SLOT_SWITCH)["duration"]),
+        top=_longest(_top_ticks(tops)),
+        monitor=_longest(_monitor_ticks(asked)),
+        schedule=_longest(starts["value"]),
+        context_switch_to=_longest(starts["duration"].astype(np.int64) - starts["value"]),
+        context_switch_from=_longest(_of(records, Kind.JOB_END)["duration"]),
+        bottom_end=_longest(_of(records, Kind.BOTTOM_END)["duration"]),
+        service=statistics.longest_service_ticks or None,
+        trap=statistics.trap_ticks,
+    )
+
+
+def _sections(records: Records, statistics: Statistics) -> Sections:
+    clock = Clock(statistics.counter_hz, statistics.epoch_tick)
+    ticks = _ticks(records, statistics)
+
+    def ns(name: str) -> int | None:
+        value: int | None = getattr(ticks, name)
+        return None if value is None else clock.at_least_ns(value)
+
+    names = [name for name in Sections.__slots__ if name != "trap"]
+    return Sections(**{name: ns(name) for name in names}, trap=clock.at_least_ns(ticks.trap))
+
+
+def _costs(system: System, records: Records, statistics: Statistics) -> Costs:
+    clock = Clock(statistics.counter_hz, statistics.epoch_tick)
+    longest = _ticks(records, statistics)
+    trap = longest.trap
+    end = _with(longest.bottom_end, trap)
+    service = _with(longest.service, trap)
+    tops = _of(records, Kind.TOP_HANDLER)
+    of_source = {
+        source.name: _longest(_top_ticks(tops[tops["source"] == number]))
+        for number, source in enumerate(system.sources)
+    }
+    back = _with(longest.context_switch_from, end)
+    return Costs(
+        slot_switch=clock.at_least_ns(_with(longest.slot_switch, trap + max(end, service))),
+        monitor=clock.at_least_ns(longest.monitor or 0),
+        schedule=clock.at_least_ns(longest.schedule or 0),
+        context_switch=clock.at_least_ns(max(longest.context_switch_to or 0, back)),
+        top={
+            name: clock.at_least_ns(_with(ticks, trap + end + service))
+            for name, ticks in of_source.items()
+        },
+    )
+
+
+def _with(section: int | None, more: int) -> int:
+    """Return a section with what is paid besides; nothing if there was none."""
+    return 0 if section is None else section + more

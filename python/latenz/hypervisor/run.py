@@ -1,0 +1,194 @@
+"""Boots systems under the hypervisor and takes what it tells."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latenz.benches.board import Board, Virt, Zcu102
+from latenz.boards.payload import Payload
+from latenz.boards.setup import ensure_boards
+from latenz.errors import BadInput, closest
+from latenz.hypervisor.build import Built
+from latenz.hypervisor.results import Measured, measured
+from latenz.hypervisor.trace import (
+    RECORD,
+    STATISTICS_FILE,
+    TRACE_FILE,
+    Kind,
+    PartitionStatistics,
+    SourceStatistics,
+    Statistics,
+    read_records,
+    read_statistics,
+)
+
+if TYPE_CHECKING:
+    from latenz.boards.console import Received
+
+BOARDS: dict[str, type[Board]] = {"virt": Virt, "zcu102": Zcu102}
+"""Benches whose board the hypervisor runs on."""
+SENDER = 3
+"""The hypervisor's number in frames."""
+
+_MEMORY_MIB = {"virt": 1024, "zcu102": 2048}
+_TICK_US = 10
+_BOOT_S, _WALL_S_A_SECOND, _RECORDS_A_SECOND = 120, 30, 1000
+_SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """What one boot brought.
+
+    Attributes:
+        measured: What it showed.
+        trace: The file `trace.bin`.
+        statistics: The file `statistics.json`; empty if the run was cut off before it.
+        command: What the board was started with.
+        console: The last lines of the board's console.
+    """
+
+    measured: Measured
+    trace: bytes
+    statistics: bytes
+    command: tuple[str, ...]
+    console: tuple[str, ...]
+
+
+def environment_of(bench: str) -> Path:
+    """Return the environment of a bench that the hypervisor runs on.
+
+    Raises:
+        BadInput: It does not run there, or the bench lacks something.
+    """
+    if bench not in BOARDS:
+        what = f"{bench!r} is no bench for the hypervisor"
+        raise BadInput(what, "--bench", closest(bench, BOARDS))
+    if obstacle := ensure_boards():
+        raise BadInput(obstacle.reason, bench, obstacle.fix and f"run {obstacle.fix}")
+    return BOARDS[bench]().environment()
+
+
+def boot(
+    built: Built,
+    bench: str,
+    folder: Path | None = None,
+    *,
+    stopped: Callable[[], bool] = lambda: False,
+    report: Callable[[str, int], None] = lambda _phase, _records: None,
+) -> Boot:
+    """Boot an image and take what it tells; return what that showed.
+
+    Args:
+        built: The image.
+        bench: One of `BOARDS`.
+        folder: Takes the board's logs; None: nobody does.
+        stopped: Asked now and then; True ends the run, and what has come so far counts.
+        report: Called now and then with the phase and how many records have come.
+
+    Raises:
+        BadInput: The board failed, said something damaged, or was stopped before it told anything.
+    """
+    from latenz.boards.console import Collector
+    from latenz.boards.environment import board_in
+    from latenz.boards.reception import Listener
+
+    environment = environment_of(bench)
+    with _own_folder(folder) as logs:
+        image = logs / "image.elf"
+        built.write(image)
+        payload = _payload(built, bench, image)
+        collector = Collector(payload.uarts)
+        listener = Listener(_is_done, stopped, lambda found: report(*_phase(found)))
+        with board_in(environment) as (target, driver):
+            driver.prepare(payload, logs, ())
+            target.activate(driver)
+            driver.on()
+            trouble = listener.receive(driver, collector, payload)
+            command = tuple(driver.command)
+        collector.finish()
+    received = collector.received
+    if trouble is not None:
+        raise BadInput(trouble, bench)
+    return _taken(built, received, command, cut_off=not _is_done(received))
+
+
+@contextmanager
+def _own_folder(folder: Path | None) -> Iterator[Path]:
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="latenz-hypervisor-") as name:
+        yield Path(name)
+
+
+def _payload(built: Built, bench: str, image: Path) -> Payload:
+    virtual_s = built.arrivals.end_ns // _SECOND_NS + 1
+    limit_s = _BOOT_S + virtual_s * _WALL_S_A_SECOND
+    limit_s += len(built.arrivals) // _RECORDS_A_SECOND
+    return Payload(
+        kernel=image,
+        cpus=built.processors,
+        memory_mib=_MEMORY_MIB[bench],
+        hypervisor=True,
+        tick_us=_TICK_US if built.processors > 1 else None,
+        boot_limit_s=limit_s,
+        limit_s=limit_s,
+    )
+
+
+def _is_done(received: "Received") -> bool:
+    return SENDER in received.ended
+
+
+def _phase(received: "Received") -> tuple[str, int]:
+    records = len(received.files.get(TRACE_FILE, b"")) // RECORD.itemsize
+    return ("receiving the trace" if received.frames else "running", records)
+
+
+def _taken(built: Built, received: "Received", command: tuple[str, ...], *, cut_off: bool) -> Boot:
+    if received.damaged or received.missing:
+        what = f"{received.damaged} frames were damaged, {received.missing} lost"
+        raise BadInput(what, "console", "run it again")
+    trace = bytes(received.files.get(TRACE_FILE, b""))
+    told = bytes(received.files.get(STATISTICS_FILE, b""))
+    if cut_off:
+        trace, told = trace[: len(trace) // RECORD.itemsize * RECORD.itemsize], b""
+    records = read_records(trace)
+    statistics = _so_far(built, received, trace) if cut_off else read_statistics(told)
+    found = measured(built.system, built.mode, records, statistics, complete=not cut_off)
+    return Boot(found, trace, told, command, tuple(received.lines))
+
+
+def _so_far(built: Built, received: "Received", trace: bytes) -> Statistics:
+    """Return what is known of a run that was stopped while it told: its first slot is the epoch."""
+    records = read_records(trace)
+    first = records[records["kind"] == Kind.SLOT_SWITCH][:1]
+    if not first.size or received.hello is None:
+        raise BadInput("was stopped before it told anything", "the run", "let it end")
+    raised, completed = (
+        np.bincount(
+            records["source"][records["kind"] == kind], minlength=len(built.system.sources)
+        ).tolist()
+        for kind in (Kind.TOP_HANDLER, Kind.BOTTOM_END)
+    )
+    return Statistics(
+        counter_hz=received.hello["counter_hz"],
+        epoch_tick=int(first[0]["start"]) - int(first[0]["value"]),
+        cycles=0,
+        trap_ticks=0,
+        records_written=len(records),
+        records_kept=len(records),
+        sources=tuple(
+            SourceStatistics(name=source.name, raised=raised[at], completed=completed[at])
+            for at, source in enumerate(built.system.sources)
+        ),
+        partitions=tuple(
+            PartitionStatistics(name=name, state="unknown") for name in built.system.partitions
+        ),
+    )

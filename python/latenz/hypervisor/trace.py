@@ -1,0 +1,150 @@
+"""What the hypervisor tells of a run: hypervisor/src/core/trace.hpp, and its statistics."""
+
+import json
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from latenz.errors import BadInput
+
+Times = npt.NDArray[np.int64]
+Records = npt.NDArray[Any]
+"""Trace records, of the type `RECORD`."""
+
+RECORD = np.dtype(
+    [
+        ("start", "<u8"),
+        ("duration", "<u4"),
+        ("value", "<u4"),
+        ("kind", "u1"),
+        ("partition", "u1"),
+        ("source", "<u2"),
+        ("detail", "<u4"),
+    ]
+)
+TRACE_FILE, STATISTICS_FILE = "trace.bin", "statistics.json"
+_SECOND_NS = 1_000_000_000
+
+
+class Kind(IntEnum):
+    """What a record tells, `TraceKind`."""
+
+    SLOT_SWITCH = 1
+    TOP_HANDLER = 2
+    JOB_START = 3
+    JOB_END = 4
+    BOTTOM_END = 5
+    GUEST_SERVICE = 6
+    GUEST_FAULT = 7
+    PROGRESS = 8
+
+
+HANDLING_MASK, ACCEPTED, ASKED, MONITOR_SHIFT = 0x3, 1 << 2, 1 << 3, 16
+"""Bits of the detail of top handlers, `TopDetail`."""
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(frozen=True)  # a later hypervisor may tell more
+
+
+class SourceStatistics(_Told):
+    """What the hypervisor counted of a source."""
+
+    name: str
+    raised: int
+    completed: int
+    denied: int = 0
+    overruns: int = 0
+    overflowed: int = 0
+    dropped: int = 0
+    learned_ticks: tuple[int, ...] = ()
+
+
+class PartitionStatistics(_Told):
+    """What became of a partition."""
+
+    name: str
+    state: str
+    faults: int = 0
+    restarts: int = 0
+    progress: int = 0
+
+
+class Statistics(_Told):
+    """The file `statistics.json`, which follows the trace."""
+
+    counter_hz: int = Field(gt=0, le=_SECOND_NS)
+    epoch_tick: int
+    """Start of the first TDMA cycle."""
+    cycles: int
+    trap_ticks: int
+    """What entering the hypervisor and leaving it takes, outside of all records."""
+    longest_service_ticks: int = 0
+    """The longest that a guest's trap was served."""
+    records_written: int
+    records_kept: int
+    sources: tuple[SourceStatistics, ...]
+    partitions: tuple[PartitionStatistics, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Turns ticks of the system counter into nanoseconds.
+
+    Attributes:
+        hz: Ticks of the counter in a second, at most 10^9.
+        epoch_tick: Where time 0 is.
+    """
+
+    hz: int
+    epoch_tick: int
+
+    def times_ns(self, ticks: npt.ArrayLike) -> Times:
+        """Return instants as nanoseconds from the epoch, rounded down."""
+        return self.durations_ns(np.asarray(ticks).astype(np.int64) - self.epoch_tick)
+
+    def durations_ns(self, ticks: npt.ArrayLike) -> Times:
+        """Return durations in nanoseconds, rounded down; seconds apart, so that all fits."""
+        seconds, rest = np.divmod(np.asarray(ticks).astype(np.int64), self.hz)
+        durations_ns: Times = seconds * _SECOND_NS + rest * _SECOND_NS // self.hz
+        return durations_ns
+
+    def at_least_ns(self, ticks: int) -> int:
+        """Return a duration in nanoseconds, rounded up."""
+        return -(-ticks * _SECOND_NS // self.hz)
+
+
+def read_records(content: bytes, where: str = TRACE_FILE) -> Records:
+    """Return the records of a trace, oldest first.
+
+    Raises:
+        BadInput: It does not consist of whole records of known kinds.
+    """
+    if len(content) % RECORD.itemsize:
+        what = f"has {len(content)} bytes, not a multiple of {RECORD.itemsize}"
+        raise BadInput(what, where, "the run's data are damaged; run it again")
+    records = np.frombuffer(content, RECORD)
+    unknown = records["kind"][~np.isin(records["kind"], list(Kind))]
+    if unknown.size:
+        raise BadInput(f"has a record of kind {unknown[0]}", where, "run setup/ensure boards")
+    return records
+
+
+def read_statistics(content: bytes, where: str = STATISTICS_FILE) -> Statistics:
+    """Return the statistics of a run.
+
+    Raises:
+        BadInput: They are damaged.
+    """
+    try:
+        return Statistics.model_validate(json.loads(content))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise BadInput(f"is wrong at {place}: {first['msg']}", where) from None
+    except ValueError as error:
+        raise BadInput(f"is damaged ({str(error).splitlines()[0]})", where) from None
