@@ -106,10 +106,22 @@ void Tdma::measure_from_here() {
 
 void Tdma::end_if_all_is_done() {
   const bool endless = configuration_->arrival_count == 0 && configuration_->least_cycles == 0;
-  if (endless ? !hypervisor.any_running()
-              : arrivals_.done() && dispatcher_.idle() && cycles_ >= configuration_->least_cycles) {
+  const bool raised = arrivals_.done() && cycles_ >= configuration_->least_cycles;
+  if (endless ? !hypervisor.any_running() : raised && (dispatcher_.idle() || is_stuck())) {
     hypervisor.finish();
   }
+}
+
+/// A guest may never end a bottom handler: when none has ended for long, nobody waits any more.
+bool Tdma::is_stuck() {
+  constexpr std::uint64_t most_cycles_without_end = 100;
+  std::uint64_t completed = 0;
+  for (std::uint16_t i = 0; i < dispatcher_.sources(); ++i) {
+    completed += dispatcher_.statistics(i).completed;
+  }
+  stuck_cycles_ = completed == completed_ ? stuck_cycles_ + 1 : 0;
+  completed_ = completed;
+  return stuck_cycles_ >= most_cycles_without_end;
 }
 
 // --- Events --------------------------------------------------------------------------------------

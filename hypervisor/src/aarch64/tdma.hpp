@@ -55,6 +55,7 @@ class Tdma {
 
   void measure_from_here();
   void end_if_all_is_done();
+  bool is_stuck();
 
   void serve(Processor& processor, std::uint64_t entered, std::uint32_t id);
   bool raise_in_own_slot(Processor& processor);
@@ -93,6 +94,8 @@ class Tdma {
   std::uint64_t trap_ticks_ = 0;  ///< entering and leaving
   std::uint64_t job_executed_ = 0;
   std::uint64_t cycles_ = 0;
+  std::uint64_t completed_ = 0;  ///< bottom handlers, when the cycle before ended
+  std::uint64_t stuck_cycles_ = 0;
   Duration latest_slot_;
   bool measuring_ = false;
   bool job_runs_ = false;
