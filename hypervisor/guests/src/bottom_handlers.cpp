@@ -14,7 +14,7 @@ namespace {
 
 /// Of a bottom handler's time: for saving registers, for the GIC, and for the hypervisor to see
 /// that it has ended. Never more than half.
-constexpr std::uint64_t margin_ns = 400;
+constexpr std::uint64_t margin_ns = 1000;
 
 constexpr std::size_t most_interrupts = 1024;
 std::array<std::uint32_t, most_interrupts> turns_of_interrupt;

@@ -59,6 +59,7 @@ void Tdma::plan_sources(const Clock& clock) {
         .bottom = clock.at_least(source.bottom_ns),
         .learned = source.learned,
         .learn_events = source.learn_events};
+    interrupts_[i] = source.interrupt;
   }
 }
 
@@ -127,26 +128,44 @@ bool Tdma::is_stuck() {
 // --- Events --------------------------------------------------------------------------------------
 
 Vcpu* Tdma::interrupt(Processor& processor, std::uint64_t entered, std::uint32_t id) {
-  dispatcher_.charge(Duration(static_cast<std::int64_t>(entered - resumed_)));
-  job_executed_ += entered - resumed_;
+  if (late_.any) catch_up();
+  if (job_runs_) charge(entered);
   entered_ = entered;
   if (id == InterruptId::arrival_timer && raise_in_own_slot(processor)) return processor.running;
   serve(processor, entered, id);
   return resume(processor);
 }
 
-/// The short way for what comes in its partition's slot while nothing else goes on: who runs does
-/// not change, and timers that are due by now interrupt again.
+/// The short way for what comes in its partition's slot while nothing else goes on: the guest gets
+/// it at once, and all that is to be noted of it is noted when the hypervisor is entered next. Who
+/// runs does not change, and timers that are due by now interrupt again.
 bool Tdma::raise_in_own_slot(Processor& processor) {
-  if (arrivals_.done() || job_runs_ ||
-      processor.running->partition != sources_[arrivals_.source()].partition ||
-      arrivals_.time() < dispatcher_.slot_start()) {
-    return false;
-  }
-  raise_arrival();
-  present(*processor.running);
-  close(now());
+  const Instant arrival = arrivals_.time();
+  Vcpu& vcpu = *processor.running;
+  if (job_runs_ || arrival < dispatcher_.slot_start() || arrival > instant(entered_)) return false;
+  const std::uint16_t source = arrivals_.source();
+  const PartitionIndex partition = sources_[source].partition;
+  if (vcpu.partition != partition || !dispatcher_.queue(partition).empty()) return false;
+  presented_[partition] = true;
+  vcpu.gic.signal_new(interrupts_[source]);
+  arrivals_.advance();
+  arm_arrival_timer();
+  late_ = {.any = true, .source = source, .arrival = arrival, .began = entered_, .ended = now()};
   return true;
+}
+
+/// Notes the interrupt that went the short way, before anything else happens.
+void Tdma::catch_up() {
+  late_.any = false;
+  raise(late_.source, late_.arrival, late_.began);
+  section_.record.duration = static_cast<std::uint32_t>(late_.ended - late_.began);
+  trace_.write(section_.record);
+  section_.open = false;
+}
+
+void Tdma::charge(std::uint64_t entered) {
+  dispatcher_.charge(Duration(static_cast<std::int64_t>(entered - resumed_)));
+  job_executed_ += entered - resumed_;
 }
 
 void Tdma::serve(Processor& processor, std::uint64_t entered, std::uint32_t id) {
@@ -161,7 +180,8 @@ void Tdma::serve(Processor& processor, std::uint64_t entered, std::uint32_t id) 
 
 Vcpu* Tdma::partition_changed(Processor& processor, std::uint64_t entered, Outcome outcome) {
   const PartitionIndex index = processor.running->partition;
-  dispatcher_.charge(Duration(static_cast<std::int64_t>(entered - resumed_)));
+  if (late_.any) catch_up();
+  if (job_runs_) charge(entered);
   entered_ = entered;
   presented_[index] = false;
   if (outcome == Outcome::restarted) {
@@ -218,7 +238,7 @@ void Tdma::raise_arrival() {
   const std::uint16_t source = arrivals_.source();
   arrivals_.advance();
   arm_arrival_timer();
-  raise(source, arrival);
+  raise(source, arrival, section_.open ? now() : entered_);
 }
 
 /// A device does not tell when its interrupt came: the stamp is when the hypervisor was entered.
@@ -227,7 +247,7 @@ void Tdma::raise_device(Processor& processor, std::uint64_t entered, std::uint32
     const SourceEntry& source = configuration_->source[i];
     if (source.interrupt != id || (source.flags & SourceEntry::is_device) == 0) continue;
     if ((source.flags & SourceEntry::is_edge) != 0) processor.interface.deactivate(id);
-    raise(i, instant(entered));
+    raise(i, instant(entered), entered);
     return;
   }
   for (Partition& partition : partitions_) {  // one that is no source: waits for its own slot
@@ -237,9 +257,8 @@ void Tdma::raise_device(Processor& processor, std::uint64_t entered, std::uint32
   }
 }
 
-void Tdma::raise(std::uint16_t source, Instant arrival) {
+void Tdma::raise(std::uint16_t source, Instant arrival, std::uint64_t began) {
   const PartitionIndex partition = sources_[source].partition;
-  const std::uint64_t began = section_.open ? now() : entered_;
   open(TraceKind::top_handler, began, partition, source, cut((instant(began) - arrival).ns()), 0);
   const std::uint64_t asked = now();
   const Top top = dispatcher_.decide(source, arrival);
@@ -316,7 +335,7 @@ void Tdma::present(Vcpu& vcpu) {
   const Dispatcher::Queue& queue = dispatcher_.queue(vcpu.partition);
   if (queue.empty()) return;
   presented_[vcpu.partition] = true;
-  vcpu.gic.signal_new(configuration_->source[queue.head().source].interrupt);
+  vcpu.gic.signal_new(interrupts_[queue.head().source]);
 }
 
 void Tdma::arm_arrival_timer() const {

@@ -49,6 +49,15 @@ class Tdma {
     bool open;
   };
 
+  /// An interrupt that the guest has got but that is not yet noted.
+  struct LateNote {
+    bool any;
+    std::uint16_t source;
+    Instant arrival;
+    std::uint64_t began;
+    std::uint64_t ended;
+  };
+
   void plan_slots(const Clock& clock);
   void plan_sources(const Clock& clock);
   void convert_arrivals(const Clock& clock);
@@ -63,7 +72,9 @@ class Tdma {
   void switch_slot();
   void raise_arrival();
   void raise_device(Processor& processor, std::uint64_t entered, std::uint32_t id);
-  void raise(std::uint16_t source, Instant arrival);
+  void raise(std::uint16_t source, Instant arrival, std::uint64_t began);
+  void catch_up();
+  void charge(std::uint64_t entered);
   void end_bottom_handlers(Processor& processor, std::uint64_t entered);
   Next decide();
   Vcpu* resume(Processor& processor);
@@ -82,8 +93,10 @@ class Tdma {
   ArrivalList arrivals_;
   Trace trace_;
   Section section_{};
+  LateNote late_{};
   std::array<PlannedSlot, Configuration::most_slots> slots_{};
   std::array<PlannedSource, Configuration::most_sources> sources_{};
+  std::array<std::uint32_t, Configuration::most_sources> interrupts_{};
   std::array<Duration, Configuration::most_distances> distances_{};
   std::array<std::uint64_t, Configuration::most_partitions> longest_queue_{};
   std::array<bool, Configuration::most_partitions> presented_{};
