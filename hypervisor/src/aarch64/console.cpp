@@ -8,7 +8,7 @@ namespace latenz::hypervisor {
 namespace {
 
 constexpr std::size_t capacity = 0x4000;
-constexpr unsigned most_at_once = 32;
+constexpr unsigned most_at_once = 16;
 
 SpinLock lock;
 const Board* on = nullptr;

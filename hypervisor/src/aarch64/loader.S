@@ -8,7 +8,8 @@
 guest_loader:
     movz    x20, #0x0B00, lsl #16   // GuestMachine::information
     ldp     x1, x2, [x20, #24]      // memory_begin, memory_size
-1:  stp     xzr, xzr, [x1]
+1:  dc      civac, x1               // nothing cached by an earlier life may be written back
+    stp     xzr, xzr, [x1]
     stp     xzr, xzr, [x1, #16]
     stp     xzr, xzr, [x1, #32]
     stp     xzr, xzr, [x1, #48]

@@ -74,7 +74,7 @@ void Processor::start(std::uint32_t cpu) {
   CntpControl::write(0);
   VpidrEl2::write(MidrEl1::read());
   VmpidrEl2::write(1ULL << 31U);  // every guest has one CPU, number 0
-  instruction_barrier();
+  forget_translations();
   VirtualGic::distributor.start_private();
   interface.start();
   for (const std::uint32_t id : {InterruptId::maintenance, InterruptId::slot_timer,

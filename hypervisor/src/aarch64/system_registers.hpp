@@ -57,6 +57,11 @@ LATENZ_SYSTEM_REGISTER(EsrEl1, "esr_el1");
 [[gnu::always_inline]] inline void instruction_barrier() { asm volatile("isb" ::: "memory"); }
 [[gnu::always_inline]] inline void data_barrier() { asm volatile("dsb sy" ::: "memory"); }
 
+/// Of EL1 and its guests, on this CPU: whatever was there before we came.
+inline void forget_translations() {
+  asm volatile("dsb sy\n tlbi alle1\n dsb sy\n isb" ::: "memory");
+}
+
 /// The system counter now, not read early.
 [[gnu::always_inline]] inline std::uint64_t now() {
   std::uint64_t value = 0;

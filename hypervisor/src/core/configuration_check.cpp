@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "configuration_check.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -14,6 +15,7 @@ constexpr std::uint64_t block = 0x20'0000;
 constexpr std::uint64_t page = 0x1000;
 constexpr std::uint64_t record_size = sizeof(TraceRecord);
 constexpr std::uint64_t memory_begin = Configuration::address;
+constexpr std::uint64_t memory_of_board = 0x4000'0000;
 constexpr std::uint64_t guest_end = 1ULL << 35U;
 constexpr std::uint32_t first_guest_interrupt = 32;
 constexpr std::uint32_t guest_interrupts = 128;
@@ -101,9 +103,47 @@ std::string_view problem_of(const Configuration& configuration, const MappingEnt
     return "mapping: not whole pages";
   }
   if (!in_guest(mapping.guest, mapping.size)) return "mapping: guest address too high";
-  if ((mapping.flags & MappingEntry::device) != 0) return {};
+  if ((mapping.flags & MappingEntry::device) != 0) {
+    return mapping.physical < configuration.memory_end &&
+                   mapping.size > memory_of_board - std::min(mapping.physical, memory_of_board)
+               ? "mapping: of a device, but in memory"
+               : std::string_view();
+  }
   return in_memory(configuration, mapping.physical, mapping.size) ? std::string_view()
                                                                   : "mapping: not in memory";
+}
+
+/// Memory that belongs to one partition or to the hypervisor alone.
+struct Place {
+  std::uint64_t begin;
+  std::uint64_t size;
+};
+
+bool overlap(Place a, Place b) {
+  return a.size > 0 && b.size > 0 && a.begin < b.begin + b.size && b.begin < a.begin + a.size;
+}
+
+/// Whether some memory is given to a partition and to anyone else. Images may be shared: they are
+/// only read.
+bool any_overlap(const Configuration& configuration) {
+  const Place own[] = {{Configuration::address, sizeof configuration},
+                       {configuration.arrivals, configuration.arrival_count * sizeof(ArrivalEntry)},
+                       {configuration.trace, configuration.trace_records * sizeof(TraceRecord)}};
+  for (std::uint32_t i = 0; i < configuration.partitions; ++i) {
+    const PartitionEntry& partition = configuration.partition[i];
+    const Place memory = {partition.memory, partition.memory_size};
+    for (const Place& each : own) {
+      if (overlap(memory, each)) return true;
+    }
+    for (std::uint32_t j = 0; j < configuration.partitions; ++j) {
+      const PartitionEntry& other = configuration.partition[j];
+      if (j != i && overlap(memory, {other.memory, other.memory_size})) return true;
+      for (const ImageEntry& image : other.images) {
+        if (overlap(memory, {image.stored, image.size})) return true;
+      }
+    }
+  }
+  return overlap(own[0], own[1]) || overlap(own[0], own[2]) || overlap(own[1], own[2]);
 }
 
 std::string_view problem_of_places(const Configuration& configuration) {
@@ -117,7 +157,7 @@ std::string_view problem_of_places(const Configuration& configuration) {
   if (records > most || !in_memory(configuration, configuration.trace, records * record_size)) {
     return "trace: not in memory";
   }
-  return {};
+  return any_overlap(configuration) ? "memory of two overlaps" : std::string_view();
 }
 
 /// The first problem of many; nothing if none has one.
