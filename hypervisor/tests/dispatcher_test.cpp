@@ -127,9 +127,10 @@ TEST(LateTopHandler, DecidesAsAPunctualOneWouldHave) {
       const auto decisions = [&](std::int64_t late) {
         auto& dispatcher = FakeProcessor<>::dispatcher();
         std::vector<Top> tops;
-        for (std::uint16_t source = 0; source < times.size(); ++source) {
+        for (std::size_t i = 0; i < times.size(); ++i) {
+          const auto source = static_cast<std::uint16_t>(i);
           dispatcher.begin(planned.plan());
-          for (const std::int64_t at : times[source]) {
+          for (const std::int64_t at : times[i]) {
             while (dispatcher.slot_end() <= Instant(at + late)) {
               dispatcher.start_slot();
             }
@@ -422,6 +423,21 @@ latenz::hypervisor::PlannedSource learning(std::span<const Duration> allowed, st
   return source;
 }
 
+/// Three distances by Algorithms 1 and 2; what is allowed beyond them.
+latenz::DistanceVector learned_from(std::span<const std::int64_t> times,
+                                    std::span<const Duration> allowed) {
+  latenz::DistanceLearner<3> learner;
+  for (const std::int64_t at : times) {
+    learner.observe(Instant(at));
+  }
+  std::vector<Duration> vector(learner.observed().begin(), learner.observed().end());
+  for (std::size_t i = vector.size(); i < allowed.size(); ++i) {
+    vector.push_back(allowed[i]);
+  }
+  latenz::raise_to(vector, allowed);
+  return latenz::DistanceVector(vector);
+}
+
 }  // namespace
 
 TEST(Learning, MonitorIsSwitchedOnWithTheIrqAfterTheLastOneLearnedFrom) {
@@ -476,20 +492,12 @@ TEST(Learning, RunsAsSimulatedWithWhatWasLearned) {
       std::vector<latenz::Source> sources(system.sources().begin(), system.sources().end());
       std::vector<Instant> on(sources.size());
       for (std::size_t i = 0; i < sources.size(); ++i) {
-        if (!sources[i].monitor || times[i][6] == times[i][5]) {
+        auto& monitor = sources[i].monitor;
+        if (!monitor || times[i][6] == times[i][5]) {
           continue;
         }
         planned.learn(i, 3, 6);
-        latenz::DistanceLearner<3> learner;
-        for (std::size_t event = 0; event < 6; ++event) {
-          learner.observe(Instant(times[i][event]));
-        }
-        const auto allowed = sources[i].monitor->closed();
-        std::vector<Duration> vector(learner.observed().begin(), learner.observed().end());
-        vector.insert(vector.end(), allowed.begin() + std::min(allowed.size(), vector.size()),
-                      allowed.end());
-        latenz::raise_to(vector, allowed);
-        sources[i].monitor = latenz::DistanceVector(vector);
+        monitor = learned_from(std::span(times[i]).first(6), monitor->closed());
         on[i] = Instant(times[i][6]);
         ++learned;
       }
@@ -524,8 +532,9 @@ TEST(Statistics, AreThoseOfTheRecords) {
       for (const auto& irq : processor.recorder().irqs) {
         figures[irq.source].add(irq.end - irq.arrival, irq.handling);
       }
-      for (std::uint16_t i = 0; i < figures.size(); ++i) {
-        const SourceStatistics& statistics = processor.dispatcher().statistics(i);
+      for (std::size_t i = 0; i < figures.size(); ++i) {
+        const SourceStatistics& statistics =
+            FakeProcessor<>::dispatcher().statistics(static_cast<std::uint16_t>(i));
         expect_balance(statistics);
         ASSERT_EQ(statistics.pending(), 0U);
         ASSERT_EQ(static_cast<std::int64_t>(statistics.completed), figures[i].n);

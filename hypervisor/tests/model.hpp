@@ -129,7 +129,7 @@ class Model {
   // --- guests ------------------------------------------------------------------------------------
 
   void charge(std::int64_t executed) {
-    if (!job_) return;
+    if (!job_runs_) return;
     budget_ = std::max<std::int64_t>(0, budget_ - executed);
     in_handler_ = true;
   }
@@ -145,12 +145,12 @@ class Model {
   }
 
   Step next() {
-    if (job_) {
-      const bool empty = queue(job_->partition).empty();
-      if (budget_ > 0 && !empty) return {.partition = job_->partition, .budget = budget_};
+    if (job_runs_) {
+      const bool empty = queue(job_.partition).empty();
+      if (budget_ > 0 && !empty) return {.partition = job_.partition, .budget = budget_};
       const Step end = {.ended = true, .overrun = in_handler_ && !empty};
-      counts[job_->source].overruns += end.overrun ? 1 : 0;
-      job_.reset();
+      counts[job_.source].overruns += end.overrun ? 1 : 0;
+      job_runs_ = false;
       running_ = nobody;
       return end;
     }
@@ -164,7 +164,7 @@ class Model {
 
   void restart(int partition) {
     stopped_[partition] = false;
-    if (job_ && job_->partition == partition) {
+    if (job_runs_ && job_.partition == partition) {
       budget_ = 0;
       in_handler_ = false;
     }
@@ -188,7 +188,7 @@ class Model {
   [[nodiscard]] bool idle() const {
     const bool none_outside =
         std::ranges::all_of(counts, [](const Counts& each) { return each.outside == 0; });
-    return queues_[0].empty() && queues_[1].empty() && none_outside && jobs_.empty() && !job_;
+    return queues_[0].empty() && queues_[1].empty() && none_outside && jobs_.empty() && !job_runs_;
   }
 
   [[nodiscard]] const std::vector<Irq>& pending(int partition) const { return queues_[partition]; }
@@ -260,14 +260,15 @@ class Model {
 
   void start_job() {
     job_ = jobs_.front();
+    job_runs_ = true;
     jobs_.erase(jobs_.begin());
-    for (Irq& irq : queue(job_->partition)) {
-      if (irq.id == job_->irq) irq.budget_left = false;
+    for (Irq& irq : queue(job_.partition)) {
+      if (irq.id == job_.irq) irq.budget_left = false;
     }
-    budget_ = plan()[job_->source].budget;
+    budget_ = plan()[job_.source].budget;
     in_handler_ = false;
-    running_ = job_->partition;
-    ++counts[job_->source].jobs;
+    running_ = job_.partition;
+    ++counts[job_.source].jobs;
   }
 
   Mode mode_;
@@ -276,7 +277,8 @@ class Model {
   std::vector<Irq> queues_[2];
   std::vector<std::int64_t> accepted_[sources];
   std::vector<Job> jobs_;
-  std::optional<Job> job_;
+  bool job_runs_ = false;
+  Job job_{};  ///< the one that runs
   std::int64_t budget_ = 0;
   bool in_handler_ = false;
   int running_ = nobody;

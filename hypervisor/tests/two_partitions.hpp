@@ -19,7 +19,7 @@ class TwoPartitions : public latenz::hypervisor::BasicDispatcher<Capacity> {
   explicit TwoPartitions(Mode mode,
                          std::initializer_list<latenz::hypervisor::PlannedSource> sources)
       : sources_(sources) {
-    this->begin({.mode = mode, .slots = slots_, .sources = sources_, .epoch = {}});
+    this->begin({.mode = mode, .slots = slots, .sources = sources_, .epoch = {}});
   }
 
   /// Of partition 1, with a monitor.
@@ -69,6 +69,6 @@ class TwoPartitions : public latenz::hypervisor::BasicDispatcher<Capacity> {
 
  private:
   static constexpr latenz::Duration slot = latenz::Duration(100);
-  static constexpr latenz::hypervisor::PlannedSlot slots_[] = {{0, slot}, {1, slot}};
+  static constexpr latenz::hypervisor::PlannedSlot slots[] = {{0, slot}, {1, slot}};
   std::vector<latenz::hypervisor::PlannedSource> sources_;
 };
