@@ -12,8 +12,7 @@
 #include "latenz/text.hpp"
 
 extern "C" {
-extern const std::uint8_t guest_loader[];  // loader.S
-extern const std::uint8_t guest_idle[];
+extern const std::uint8_t guest_idle[];  // loader.S
 extern const std::uint8_t guest_calibration[];
 [[noreturn]] void resume_guest(latenz::hypervisor::Vcpu* vcpu);  // vectors.S
 void start_secondary();                                          // start.S
@@ -37,7 +36,7 @@ void refuse_if(std::string_view problem) {
 
 /// Executes the stub that tells how long a trap takes.
 [[noreturn]] void calibrate(Processor& processor) {
-  const auto offset = static_cast<std::uint64_t>(guest_calibration - guest_loader);
+  const auto offset = loader_offset(guest_calibration);
   processor.idle.reset(GuestMachine::loader + offset);
   processor.running = &processor.idle;
   processor.idle.load();
@@ -59,8 +58,8 @@ void Hypervisor::begin() {
   OwnTranslation::add(*configuration_);
   refuse_if(problem_of_arrivals(*configuration_));
   build();
-  VirtualGic::distributor.start(board());
-  VirtualGic::control = VirtualControl(board().virtual_control);
+  board_distributor.start(board());
+  list_registers = VirtualControl(board().virtual_control);
   if (configuration_->slots > 0) tdma_.prepare(*configuration_, all());
   start_others();
   processors[0].start(0);
@@ -75,7 +74,7 @@ void Hypervisor::build() {
   if (!built) fail("configuration: partitions overlap, or need too many translation tables");
   for (std::uint32_t i = 0; i < configuration_->interrupts; ++i) {
     const InterruptEntry& each = configuration_->interrupt[i];
-    VirtualGic::distributor.route(each.interrupt, partitions_[each.partition].cpu());
+    board_distributor.route(each.interrupt, partitions_[each.partition].cpu());
   }
 }
 
@@ -94,7 +93,7 @@ void Hypervisor::begin_secondary(std::uint32_t cpu) {
 
 Vcpu* Hypervisor::run(Processor& processor, std::uint64_t trap_ticks) {
   trap_ticks_ = trap_ticks;
-  const auto idle = static_cast<std::uint64_t>(guest_idle - guest_loader);
+  const auto idle = loader_offset(guest_idle);
   processor.idle.reset(GuestMachine::loader + idle);
   processor.idle.load();
   processor.shares_time = processor.index == 0 && configuration_->slots > 0;
@@ -188,7 +187,8 @@ std::int64_t Hypervisor::statistic(const Partition& partition, std::uint64_t whi
   if (which > static_cast<std::uint64_t>(Statistic::restarts)) {
     return Hypercall::invalid_parameters;
   }
-  for (std::uint16_t i = 0; i < tdma_.dispatcher().sources(); ++i) {
+  const auto sources = static_cast<std::uint16_t>(tdma_.dispatcher().sources());
+  for (std::uint16_t i = 0; i < sources; ++i) {
     if (configuration_->source[i].partition != partition.vcpu.partition) continue;
     const SourceStatistics& source = tdma_.dispatcher().statistics(i);
     const std::uint64_t told[] = {source.raised, source.completed, source.by_handling[1],

@@ -12,7 +12,6 @@
 #include "aarch64/processor.hpp"
 #include "aarch64/tdma.hpp"
 #include "configuration.hpp"
-#include "output.hpp"
 
 namespace latenz::hypervisor {
 
@@ -22,7 +21,7 @@ class Hypervisor {
   [[noreturn]] void begin();
 
   /// On any other CPU.
-  [[noreturn]] void begin_secondary(std::uint32_t cpu);
+  [[noreturn]] static void begin_secondary(std::uint32_t cpu);
 
   /// On a CPU that has found out how long a trap takes: what it executes from now on.
   Vcpu* run(Processor& processor, std::uint64_t trap_ticks);
@@ -54,9 +53,8 @@ class Hypervisor {
   }
   void build();
   void start_others();
-  void tell_hello() const;
-  void tell_sources(File& file) const;
-  void tell_partitions(File& file) const;
+  void tell_sources() const;
+  void tell_partitions() const;
   void tell_trace() const;
   void tell_statistics() const;
   Vcpu* calibration_trap(Processor& processor, std::uint64_t entered);

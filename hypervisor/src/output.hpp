@@ -22,18 +22,18 @@ inline Output& output() {
 /// A file of the run's folder, sent in pieces.
 class File {
  public:
-  explicit File(std::string_view name) {
+  static void begin(std::string_view name) {
     const auto length = static_cast<char>(name.size());
     Text<32> head;
     add(head.add({&length, 1}).add(name).view());
   }
 
-  void add(std::string_view piece) {
+  static void add(std::string_view piece) {
     output().bytes(FrameKind::file,
                    {reinterpret_cast<const std::uint8_t*>(piece.data()), piece.size()}, true);
   }
 
-  void end() { output().bytes(FrameKind::file, {}); }
+  static void end() { output().bytes(FrameKind::file, {}); }
 };
 
 }  // namespace latenz::hypervisor

@@ -42,6 +42,13 @@ void add_learned(Text<1600>& line, const SourceMonitor& monitor) {
   line.add("]}");
 }
 
+void tell_hello() {
+  Line line;
+  line.add(R"({"program":"hypervisor","version":")").add(LATENZ_VERSION).add(R"(","board":")");
+  line.add(board().name).add(R"(","counter_hz":)").add(CntFrequency::read()).add("}");
+  output().text(FrameKind::hello, line.view());
+}
+
 }  // namespace
 
 void fail(std::string_view reason) {
@@ -51,27 +58,20 @@ void fail(std::string_view reason) {
   SecureMonitor::power_off();
 }
 
-void Hypervisor::tell_hello() const {
-  Line line;
-  line.add(R"({"program":"hypervisor","version":")").add(LATENZ_VERSION).add(R"(","board":")");
-  line.add(board().name).add(R"(","counter_hz":)").add(CntFrequency::read()).add("}");
-  output().text(FrameKind::hello, line.view());
-}
-
 void Hypervisor::tell_trace() const {
-  File file("trace.bin");
+  File::begin("trace.bin");
   tdma_.trace().each([&](const TraceRecord& record) {
-    file.add({reinterpret_cast<const char*>(&record), sizeof record});
+    File::add({reinterpret_cast<const char*>(&record), sizeof record});
   });
-  file.end();
+  File::end();
 }
 
-void Hypervisor::tell_sources(File& file) const {
-  for (std::uint16_t i = 0; i < tdma_.dispatcher().sources(); ++i) {
+void Hypervisor::tell_sources() const {
+  const auto sources = static_cast<std::uint16_t>(tdma_.dispatcher().sources());
+  for (std::uint16_t i = 0; i < sources; ++i) {
     const SourceStatistics& figures = tdma_.dispatcher().statistics(i);
     Line line;
-    line.add(i == 0 ? "{\"name\":\"" : ",{\"name\":\"")
-        .add(text_of(configuration_->source[i].name));
+    line.add(i == 0 ? "" : ",").add(R"({"name":")").add(text_of(configuration_->source[i].name));
     line.add("\"");
     add_figure(line, "raised", figures.raised);
     add_figure(line, "completed", figures.completed);
@@ -88,29 +88,29 @@ void Hypervisor::tell_sources(File& file) const {
     add_figure(line, "min_ticks", figures.completed > 0 ? ticks(figures.least_latency) : 0);
     add_figure(line, "max_ticks", ticks(figures.most_latency));
     add_figure(line, "sum_ticks", ticks(figures.all_latencies));
-    file.add(line.view());
+    File::add(line.view());
     Text<1600> learned;
     add_learned(learned, tdma_.dispatcher().monitor(i));
-    file.add(learned.view());
+    File::add(learned.view());
   }
 }
 
-void Hypervisor::tell_partitions(File& file) const {
+void Hypervisor::tell_partitions() const {
   bool first = true;
   for (const Partition& each : all()) {
     Line line;
-    line.add(first ? "{\"name\":\"" : ",{\"name\":\"").add(each.name());
+    line.add(first ? "" : ",").add(R"({"name":")").add(each.name());
     line.add(R"(","state":")").add(name_of(each.state())).add("\"");
     add_figure(line, "faults", each.faults());
     add_figure(line, "restarts", each.restarts());
     add_figure(line, "progress", each.progress());
-    file.add(line.add("}").view());
+    File::add(line.add("}").view());
     first = false;
   }
 }
 
 void Hypervisor::tell_statistics() const {
-  File file("statistics.json");
+  File::begin("statistics.json");
   Line line;
   line.add("{\"counter_hz\":").add(CntFrequency::read());
   add_figure(line, "epoch_tick", static_cast<std::uint64_t>(tdma_.epoch().ns()));
@@ -120,12 +120,12 @@ void Hypervisor::tell_statistics() const {
   add_figure(line, "records_written", tdma_.trace().written());
   add_figure(line, "records_kept", tdma_.trace().kept());
   add_figure(line, "latest_slot_ticks", ticks(tdma_.latest_slot()));
-  file.add(line.add(",\"sources\":[").view());
-  tell_sources(file);
-  file.add("],\"partitions\":[");
-  tell_partitions(file);
-  file.add("]}");
-  file.end();
+  File::add(line.add(",\"sources\":[").view());
+  tell_sources();
+  File::add("],\"partitions\":[");
+  tell_partitions();
+  File::add("]}");
+  File::end();
 }
 
 void Hypervisor::finish() {

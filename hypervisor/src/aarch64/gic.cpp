@@ -10,6 +10,9 @@ constexpr std::uint32_t other_priority = 0x80;
 
 }  // namespace
 
+constinit Distributor board_distributor{};
+constinit VirtualControl list_registers{};
+
 void Distributor::start(const Board& board) {
   base_ = board.distributor;
   Mmio::write32(base_, 0);
@@ -41,7 +44,7 @@ void Distributor::route(std::uint32_t id, std::uint32_t cpu) const {
 }
 
 void Distributor::set_edge(std::uint32_t id, bool edge) const {
-  const std::uint64_t address = base_ + 0xC00 + (id / 16 * 4);
+  const std::uint64_t address = base_ + 0xC00 + (std::uint64_t{id} / 16 * 4);
   const std::uint32_t bit = 2U << (id % 16 * 2);
   const std::uint32_t others = Mmio::read32(address) & ~bit;
   Mmio::write32(address, edge ? others | bit : others);

@@ -36,7 +36,7 @@ class Distributor {
 
  private:
   void write_bit(std::uint32_t bank, std::uint32_t id) const {
-    Mmio::write32(base_ + bank + (id / 32 * 4), 1U << (id % 32));
+    Mmio::write32(base_ + bank + (std::uint64_t{id} / 32 * 4), 1U << (id % 32));
   }
   std::uint64_t base_ = 0;
 };
@@ -83,10 +83,10 @@ class VirtualControl {
   [[nodiscard]] std::uint32_t active_priorities() const { return Mmio::read32(base_ + 0x0F0); }
   void set_active_priorities(std::uint32_t value) const { Mmio::write32(base_ + 0x0F0, value); }
   [[nodiscard]] std::uint32_t list(unsigned i) const {
-    return Mmio::read32(base_ + 0x100 + (4 * i));
+    return Mmio::read32(base_ + 0x100 + (std::uint64_t{4} * i));
   }
   void set_list(unsigned i, std::uint32_t value) const {
-    Mmio::write32(base_ + 0x100 + (4 * i), value);
+    Mmio::write32(base_ + 0x100 + (std::uint64_t{4} * i), value);
   }
 
  private:
@@ -106,5 +106,8 @@ struct ListEntry {
   static constexpr std::uint32_t id(std::uint32_t entry) { return entry & 0x3FFU; }
   static constexpr bool valid(std::uint32_t entry) { return (entry & (active | pending)) != 0; }
 };
+
+extern Distributor board_distributor;
+extern VirtualControl list_registers;  ///< of the CPU this runs on
 
 }  // namespace latenz::hypervisor

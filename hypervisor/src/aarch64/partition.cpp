@@ -16,6 +16,11 @@ constexpr std::uint64_t page = TranslationTable::page;
 
 std::uint64_t rounded_up(std::uint64_t size, std::uint64_t to) { return (size + to - 1) / to * to; }
 
+std::uint64_t attributes_of(const MappingEntry& mapping) {
+  if ((mapping.flags & MappingEntry::device) != 0) return Stage2::registers;
+  return (mapping.flags & MappingEntry::writable) != 0 ? Stage2::shared : Stage2::constants;
+}
+
 }  // namespace
 
 bool Partition::build(const Configuration& configuration, std::uint32_t index) {
@@ -87,12 +92,7 @@ bool Partition::map(const Configuration& configuration, std::uint32_t index) {
   for (std::uint32_t i = 0; i < configuration.mappings; ++i) {
     const MappingEntry& each = configuration.mapping[i];
     if (each.partition != index) continue;
-    const bool device = (each.flags & MappingEntry::device) != 0;
-    const bool writable = (each.flags & MappingEntry::writable) != 0;
-    const std::uint64_t attributes = device     ? Stage2::registers
-                                     : writable ? Stage2::shared
-                                                : Stage2::constants;
-    mapped = mapped && table_.map(each.guest, each.physical, each.size, attributes);
+    mapped = mapped && table_.map(each.guest, each.physical, each.size, attributes_of(each));
   }
   return mapped;
 }

@@ -50,6 +50,10 @@ constexpr std::uint64_t stage2_control = 28ULL |          // T0SZ: 36 bits
 
 constinit Processor processors[Processor::most]{};
 
+std::uint64_t loader_offset(const std::uint8_t* what) {
+  return reinterpret_cast<std::uint64_t>(what) - reinterpret_cast<std::uint64_t>(guest_loader);
+}
+
 bool build_idle() {
   const auto code = reinterpret_cast<std::uint64_t>(guest_loader);
   return idle_table.map(GuestMachine::loader, code, TranslationTable::page, Stage2::code);
@@ -61,7 +65,7 @@ void Processor::start(std::uint32_t cpu) {
   interface = CpuInterface(board().cpu_interface);
   idle.partition = idle_partition;
   idle.translation = idle_table.address() | (std::uint64_t{idle_vmid} << 48U);
-  idle.reset(GuestMachine::loader + static_cast<std::uint64_t>(guest_idle - guest_loader));
+  idle.reset(GuestMachine::loader + loader_offset(guest_idle));
   TpidrEl2::write(reinterpret_cast<std::uint64_t>(this));
   VtcrEl2::write(stage2_control);
   HcrEl2::write(confined);
@@ -75,11 +79,11 @@ void Processor::start(std::uint32_t cpu) {
   VpidrEl2::write(MidrEl1::read());
   VmpidrEl2::write(1ULL << 31U);  // every guest has one CPU, number 0
   forget_translations();
-  VirtualGic::distributor.start_private();
+  board_distributor.start_private();
   interface.start();
   for (const std::uint32_t id : {InterruptId::maintenance, InterruptId::slot_timer,
                                  InterruptId::virtual_timer, InterruptId::arrival_timer}) {
-    VirtualGic::distributor.enable(id);
+    board_distributor.enable(id);
   }
 }
 

@@ -31,6 +31,9 @@ static_assert(offsetof(Processor, stack_end) == 0, "vectors.S knows where it is"
 
 extern Processor processors[Processor::most];
 
+/// How far behind the loader's begin something in its page is (loader.S).
+std::uint64_t loader_offset(const std::uint8_t* what);
+
 /// Builds what every CPU uses when it has nothing to do; once.
 [[nodiscard]] bool build_idle();
 

@@ -88,8 +88,8 @@ void Tdma::measure_from_here() {
   const Clock clock(CntFrequency::read());
   plan_.epoch = epoch_ = dispatcher_.slot_end() + clock.duration(time_to_begin_ns);
   dispatcher_.begin(plan_);
-  for (PartitionIndex i = 0; i < partitions_.size(); ++i) {
-    if (!partitions_[i].is_running()) dispatcher_.stop(i);
+  for (const Partition& each : partitions_) {
+    if (!each.is_running()) dispatcher_.stop(each.vcpu.partition);
   }
   arrivals_.begin({reinterpret_cast<const ArrivalEntry*>(configuration_->arrivals),
                    configuration_->arrival_count},
@@ -117,7 +117,8 @@ void Tdma::end_if_all_is_done() {
 bool Tdma::is_stuck() {
   constexpr std::uint64_t most_cycles_without_end = 100;
   std::uint64_t completed = 0;
-  for (std::uint16_t i = 0; i < dispatcher_.sources(); ++i) {
+  const auto sources = static_cast<std::uint16_t>(dispatcher_.sources());
+  for (std::uint16_t i = 0; i < sources; ++i) {
     completed += dispatcher_.statistics(i).completed;
   }
   stuck_cycles_ = completed == completed_ ? stuck_cycles_ + 1 : 0;
@@ -243,7 +244,8 @@ void Tdma::raise_arrival() {
 
 /// A device does not tell when its interrupt came: the stamp is when the hypervisor was entered.
 void Tdma::raise_device(Processor& processor, std::uint64_t entered, std::uint32_t id) {
-  for (std::uint16_t i = 0; i < plan_.sources.size(); ++i) {
+  const auto sources = static_cast<std::uint16_t>(plan_.sources.size());
+  for (std::uint16_t i = 0; i < sources; ++i) {
     const SourceEntry& source = configuration_->source[i];
     if (source.interrupt != id || (source.flags & SourceEntry::is_device) == 0) continue;
     if ((source.flags & SourceEntry::is_edge) != 0) processor.interface.deactivate(id);

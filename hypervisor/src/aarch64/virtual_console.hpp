@@ -20,7 +20,7 @@ class VirtualConsole {
   }
 
   /// Serves an access of the guest, `offset` below 0x1000.
-  std::uint32_t read(std::uint32_t offset, unsigned bytes) const;
+  [[nodiscard]] std::uint32_t read(std::uint32_t offset, unsigned bytes) const;
   void write(std::uint32_t offset, unsigned bytes, std::uint32_t value);
 
  private:

@@ -42,14 +42,11 @@ void each_id(std::uint32_t bank, std::uint32_t bits, Visit visit) {
 
 }  // namespace
 
-VirtualControl VirtualGic::control;
-Distributor VirtualGic::distributor;
-
 void VirtualGic::reset() {
   for (std::uint32_t bank = 0; bank < ids / 32; ++bank) {
     each_id(bank, routed_[bank], [](std::uint32_t id) {
-      distributor.disable(id);
-      distributor.clear_active(id);
+      board_distributor.disable(id);
+      board_distributor.clear_active(id);
     });
     enabled_[bank] = 0;
     waiting_[bank] = 0;
@@ -78,9 +75,9 @@ std::uint32_t VirtualGic::most_urgent() const {
 
 bool VirtualGic::pend_again(std::uint32_t id) {
   for (unsigned i = 0; i < VirtualControl::registers; ++i) {
-    const std::uint32_t entry = control.list(i);
+    const std::uint32_t entry = list_registers.list(i);
     if (!ListEntry::valid(entry) || ListEntry::id(entry) != id) continue;
-    control.set_list(i, entry | ListEntry::pending);
+    list_registers.set_list(i, entry | ListEntry::pending);
     return true;
   }
   return false;
@@ -88,7 +85,7 @@ bool VirtualGic::pend_again(std::uint32_t id) {
 
 void VirtualGic::flush() {
   if (!forwarding_) return;
-  std::uint32_t empty = control.empty() & VirtualControl::all;
+  std::uint32_t empty = list_registers.empty() & VirtualControl::all;
   std::uint32_t asked = VirtualControl::enable;
   for (std::uint32_t id = most_urgent(); id != ids; id = most_urgent()) {
     if (!pend_again(id)) {
@@ -96,29 +93,29 @@ void VirtualGic::flush() {
         asked |= VirtualControl::interrupt_when_none_pending;
         break;
       }
-      control.set_list(static_cast<unsigned>(std::countr_zero(empty)), list_entry(id));
+      list_registers.set_list(static_cast<unsigned>(std::countr_zero(empty)), list_entry(id));
       empty &= empty - 1;
     }
     clear(waiting_, id);
   }
-  control.set_control(asked);
+  list_registers.set_control(asked);
 }
 
 void VirtualGic::load() {
-  for (unsigned i = 0; i < VirtualControl::registers; ++i) control.set_list(i, list_[i]);
-  control.set_machine_state(machine_state_);
-  control.set_active_priorities(active_priorities_);
-  control.set_control(control_);
+  for (unsigned i = 0; i < VirtualControl::registers; ++i) list_registers.set_list(i, list_[i]);
+  list_registers.set_machine_state(machine_state_);
+  list_registers.set_active_priorities(active_priorities_);
+  list_registers.set_control(control_);
   loaded_ = true;
   restore_timer();
   flush();
 }
 
 void VirtualGic::save() {
-  for (unsigned i = 0; i < VirtualControl::registers; ++i) list_[i] = control.list(i);
-  machine_state_ = control.machine_state();
-  active_priorities_ = control.active_priorities();
-  control_ = control.control();
+  for (unsigned i = 0; i < VirtualControl::registers; ++i) list_[i] = list_registers.list(i);
+  machine_state_ = list_registers.machine_state();
+  active_priorities_ = list_registers.active_priorities();
+  control_ = list_registers.control();
   loaded_ = false;
 }
 
@@ -131,9 +128,9 @@ void VirtualGic::restore_timer() const {
     mine |= ListEntry::valid(entry) && ListEntry::id(entry) == timer;
   }
   if (mine) {
-    distributor.set_active(timer);
+    board_distributor.set_active(timer);
   } else {
-    distributor.clear_active(timer);
+    board_distributor.clear_active(timer);
   }
 }
 
@@ -148,7 +145,7 @@ std::uint32_t VirtualGic::read_state(std::uint32_t offset) const {
   std::uint32_t found = offset < set_active ? waiting_[bank] : 0;
   const std::uint32_t wanted = offset < set_active ? ListEntry::pending : ListEntry::active;
   for (unsigned i = 0; i < VirtualControl::registers; ++i) {
-    const std::uint32_t entry = control.list(i);
+    const std::uint32_t entry = list_registers.list(i);
     const std::uint32_t id = ListEntry::id(entry);
     if ((entry & wanted) != 0 && id / 32 == bank) found |= 1U << (id % 32);
   }
@@ -209,13 +206,13 @@ void VirtualGic::write_word(std::uint32_t offset, std::uint32_t value, std::uint
 
 void VirtualGic::write_enable(std::uint32_t bank, std::uint32_t bits) {
   enabled_[bank] |= bits;
-  each_id(bank, bits & routed_[bank], [](std::uint32_t id) { distributor.enable(id); });
+  each_id(bank, bits & routed_[bank], [](std::uint32_t id) { board_distributor.enable(id); });
   flush();
 }
 
 void VirtualGic::write_disable(std::uint32_t bank, std::uint32_t bits) {
   enabled_[bank] &= ~(bank == 0 ? bits & ~0xFFFFU : bits);
-  each_id(bank, bits & routed_[bank], [](std::uint32_t id) { distributor.disable(id); });
+  each_id(bank, bits & routed_[bank], [](std::uint32_t id) { board_distributor.disable(id); });
 }
 
 /// Only what is the guest's alone: neither hardware's nor the hypervisor's to signal.

@@ -36,11 +36,11 @@ class VirtualGic {
   }
   /// The same, the short way, for one that is surely in no list register.
   void signal_new(std::uint32_t id) {
-    const std::uint32_t empty = control.empty() & VirtualControl::all;
+    const std::uint32_t empty = list_registers.empty() & VirtualControl::all;
     if (!forwarding_ || !has(enabled_, id) || empty == 0) {
       signal(id);
     } else {
-      control.set_list(static_cast<unsigned>(std::countr_zero(empty)), list_entry(id));
+      list_registers.set_list(static_cast<unsigned>(std::countr_zero(empty)), list_entry(id));
     }
   }
   /// The same later, when the guest runs.
@@ -59,17 +59,13 @@ class VirtualGic {
 
   /// Serves the guest's access to its distributor, `offset` below 0x1000. What no register answers
   /// is read as zero and ignored.
-  std::uint32_t read(std::uint32_t offset, unsigned bytes) const;
+  [[nodiscard]] std::uint32_t read(std::uint32_t offset, unsigned bytes) const;
   void write(std::uint32_t offset, unsigned bytes, std::uint32_t value);
 
   /// Interrupts whose end was watched and that have ended since the last call; the list registers
   /// are free again.
   template <typename Visit>
   void each_ended(Visit visit);
-
-  /// The hardware of the CPU this runs on.
-  static VirtualControl control;
-  static Distributor distributor;
 
  private:
   using Bits = std::uint32_t[ids / 32];
@@ -118,11 +114,11 @@ class VirtualGic {
 
 template <typename Visit>
 void VirtualGic::each_ended(Visit visit) {
-  std::uint32_t ended = control.ended();
+  std::uint32_t ended = list_registers.ended();
   for (unsigned i = 0; ended != 0; ++i, ended >>= 1U) {
     if ((ended & 1U) == 0) continue;
-    const std::uint32_t id = ListEntry::id(control.list(i));
-    control.set_list(i, 0);
+    const std::uint32_t id = ListEntry::id(list_registers.list(i));
+    list_registers.set_list(i, 0);
     visit(id);
   }
 }

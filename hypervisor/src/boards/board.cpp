@@ -13,7 +13,8 @@ namespace {
 bool gic_answers(std::uint64_t distributor) {
   constexpr std::uint32_t identification[] = {0x0D, 0xF0, 0x05, 0xB1};
   for (unsigned i = 0; i < 4; ++i) {
-    if (Mmio::read32(distributor + 0xFF0 + (4 * i)) != identification[i]) return false;
+    if (Mmio::read32(distributor + 0xFF0 + (std::uint64_t{4} * i)) != identification[i])
+      return false;
   }
   return true;
 }

@@ -10,6 +10,7 @@
 namespace latenz::hypervisor {
 
 enum class TraceKind : std::uint8_t {
+  nothing = 0,
   slot_switch = 1,  ///< value: ticks from the slot's start to the hypervisor's first instruction;
                     ///< detail: slot
   top_handler = 2,  ///< value: ticks from the arrival to the hypervisor's first instruction;
