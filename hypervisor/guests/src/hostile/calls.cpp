@@ -23,6 +23,9 @@ void call_by(std::uint32_t instruction, std::uint64_t function, std::uint64_t fi
   run_instruction(instruction, values);
 }
 
+/// Whether a PSCI function ends or restarts the partition: those are attacks of their own.
+bool is_final(std::uint64_t number) { return number == 2 || number == 8 || number == 9; }
+
 /// CPU_ON of every CPU with entries in its own memory and in others'.
 void switch_cpus_on(std::uint32_t step) {
   constexpr std::array<std::uint64_t, 6> entries = {
@@ -36,7 +39,7 @@ void switch_cpus_on(std::uint32_t step) {
 
 void every_psci_function(std::uint32_t step) {
   const std::uint32_t number = step % 64;
-  if (number == 2 || number == 8 || number == 9) return;  // these end it: attacks of their own
+  if (is_final(number)) return;
   call_by(hvc, (step < 64 ? psci : psci_64) + number, step, ~std::uint64_t{0}, 0x4040'0000);
 }
 
@@ -55,7 +58,7 @@ void random_secure_call(std::uint32_t step) {
   SplitMix64 random(parameters().seed + step);
   Registers values;
   for (auto& value : values) value = random.next();
-  if (step % 2 == 0) values[0] = psci + (values[0] % 32);
+  if (step % 2 == 0 && !is_final(values[0] % 32)) values[0] = psci + (values[0] % 32);
   run_instruction(smc | ((step % 0x1'0000) << 5U), values);
 }
 
@@ -64,7 +67,8 @@ void statistics(std::uint32_t step) {
 }
 
 void hypercall_with_number(std::uint32_t step) {
-  call_by(hvc | (step << 5U), step % 2 == 0 ? Hypercall::ready : psci + 9, 0);
+  constexpr std::uint32_t stride = 16;
+  call_by(hvc | ((step * stride + 1) << 5U), step % 2 == 0 ? Hypercall::ready : psci + 10, step);
 }
 
 constexpr auto attacks = std::to_array<Attack>({
@@ -78,8 +82,8 @@ constexpr auto attacks = std::to_array<Attack>({
     {"psci-suspend", 256,
      [](std::uint32_t step) { call_by(hvc, psci_64 + 1, step << 16U, 0x4040'0000, step); }},
     {"psci-every-function", 128, every_psci_function},
-    {"secure-calls", 10'000, random_secure_call},
-    {"hypercall-numbers", 0x1'0000, hypercall_with_number},
+    {"secure-calls", 2000, random_secure_call},
+    {"hypercall-numbers", 0x1000, hypercall_with_number},
     {"hypercall-arguments", Attack::as_many_as_wanted, random_hypercall},
     {"hypercall-statistics", 8192, statistics},
     {"hypercall-ready", 10'000, [](std::uint32_t /*step*/) { call(Hypercall::ready); }},

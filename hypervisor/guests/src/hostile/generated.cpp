@@ -9,9 +9,11 @@ void run_generated(latenz::guests::Registers& registers);  // generated.S
 namespace latenz::guests {
 
 void run_instruction(std::uint32_t instruction, Registers& values) {
-  *static_cast<volatile std::uint32_t*>(&generated_instruction) = instruction;
-  asm volatile("dc cvau, %0\n dsb ish\n ic ivau, %0\n dsb ish\n isb" ::"r"(&generated_instruction)
-               : "memory");
+  auto* const place = static_cast<volatile std::uint32_t*>(&generated_instruction);
+  if (*place != instruction) {
+    *place = instruction;
+    asm volatile("dc cvau, %0\n dsb ish\n ic ivau, %0\n dsb ish\n isb" ::"r"(place) : "memory");
+  }
   run_generated(values);
 }
 

@@ -97,14 +97,17 @@ constexpr auto accesses = std::to_array<Access>({
     zero,
 });
 
-/// Each register of the distributor, in each of the ways.
+/// Registers of the distributor, each in another of the ways.
 void access_distributor(std::uint32_t step) {
-  accesses[step % accesses.size()](word(distributor, step / accesses.size()));
+  accesses[step % accesses.size()](word(distributor, step));
 }
 
 void access_interface(std::uint32_t step) {
-  accesses[step % accesses.size()](word(interface, step / accesses.size()));
+  accesses[step % accesses.size()](word(interface, step));
 }
+
+/// Its one page, and a little behind.
+constexpr std::uint32_t distributor_words = 0x400 + 16;
 
 void write_whole_distributor(std::uint32_t step) { write32(word(distributor, step)); }
 
@@ -168,11 +171,11 @@ constexpr auto attacks = std::to_array<Attack>({
      [](std::uint32_t step) { write32(word(distributor + 0xF10, step)); }},
     {"gic-software-storm", 1, software_interrupt_storm},
     {"gic-pend-storm", 1, pend_itself_for_ever},
-    {"gic-distributor-accesses", 1024 * accesses.size(), access_distributor},
-    {"gic-distributor-write", 0x4000, write_whole_distributor},
-    {"gic-distributor-read", 0x4000, read_whole_distributor},
+    {"gic-distributor-accesses", distributor_words, access_distributor},
+    {"gic-distributor-write", distributor_words, write_whole_distributor},
+    {"gic-distributor-read", distributor_words, read_whole_distributor},
     {"gic-distributor-toggle", 1000, toggle_distributor},
-    {"gic-interface-accesses", 0x800 * accesses.size(), access_interface},
+    {"gic-interface-accesses", 0x800, access_interface},
     {"gic-interface-toggle", 0x800, toggle_interface},
     {"gic-interface-priorities", 0x800, write_priorities_of_interface},
     {"gic-end-unacknowledged", 0x2000, end_unacknowledged},

@@ -69,7 +69,6 @@ void attack(const Attack& attack) {
 }
 
 [[noreturn]] void idle() {
-  firmware::Cpu::enable_interrupts();
   while (true) firmware::Cpu::wait_for_interrupt();
 }
 
@@ -83,6 +82,7 @@ extern "C" [[noreturn]] void hostile_main() {
     idle();
   }
   if (kept().lives == 1) tell("begins: ", wanted->name);
+  firmware::Cpu::enable_interrupts();
   attack(*wanted);
   tell("done: ", wanted->name);
   idle();

@@ -13,7 +13,7 @@ namespace latenz::guests {
 namespace {
 
 constexpr std::uint64_t page = 0x1000;
-constexpr std::uint64_t mebibyte = 0x10'0000;
+constexpr std::uint64_t block = 0x20'0000;
 
 /// Where this partition has nothing: first what lies around its memory, then what lies there
 /// physically on one board or the other, as if nothing were translated.
@@ -77,7 +77,7 @@ std::uint64_t foreign(std::uint32_t step) {
   const std::uint64_t end = known.memory_begin + known.memory_size;
   if (step == 0) return known.memory_begin - 16;
   if (step < 8) return end + ((step - 1) * page);
-  if (step < around) return end + (std::uint64_t{step - 8} * 2 * mebibyte);
+  if (step < around) return end + (std::uint64_t{step - 8} * block);
   const std::uint64_t address = board[(step - around) % board.size()];
   return is_own(address) ? end : address;
 }
@@ -100,12 +100,14 @@ constexpr auto accesses = std::to_array<Access>({
     clean_and_invalidate,
     execute,
 });
-constexpr std::uint32_t mapped_steps = foreign_addresses * accesses.size();
+constexpr std::uint32_t mapped_stride = 5;  // of foreign addresses: each access fails at any
+constexpr std::uint32_t kinds = accesses.size();
+constexpr std::uint32_t mapped_steps = foreign_addresses / mapped_stride * kinds;
 
 /// With translation of its own on, memory is cached and may be accessed in every way.
 void access_mapped(std::uint32_t step) {
   Translation::enable();
-  accesses[step % accesses.size()](foreign(step / accesses.size()));
+  accesses[step % kinds](foreign(step / kinds * mapped_stride));
   Translation::disable();
 }
 
@@ -113,14 +115,14 @@ void access_mapped(std::uint32_t step) {
 void across_the_end(std::uint32_t step) {
   const std::uint64_t end = information().memory_begin + information().memory_size;
   Translation::enable();
-  accesses[step % accesses.size()](end - 1 - (step / accesses.size()));
+  accesses[step % kinds](end - 1 - (step / kinds));
   Translation::disable();
 }
 
 /// Addresses of pristine images: those that the loader copies, and all around.
 std::uint64_t stored(std::uint32_t step) {
   if (step < information().copies) return information().copy[step].from;
-  return GuestMachine::store + 0x4000'0000 + (std::uint64_t{step % 256} * 2 * mebibyte);
+  return GuestMachine::store + 0x4000'0000 + (std::uint64_t{step % 32} * block);
 }
 
 /// More bits than guest physical addresses have, with and without translation.
@@ -132,6 +134,8 @@ void above_address_size(std::uint32_t step) {
 }
 
 void walk_outside(std::uint32_t step) { Translation::walk(foreign(step) & ~(page - 1)); }
+
+void move_outside(std::uint32_t step) { Translation::move_to(foreign(step) & ~(page - 1)); }
 
 void walk_devices(std::uint32_t step) {
   constexpr std::array<std::uint64_t, 6> devices = {
@@ -155,18 +159,19 @@ constexpr auto attacks = std::to_array<Attack>({
     {"memory-exchange", foreign_addresses, [](std::uint32_t step) { exchange(foreign(step)); }},
     {"memory-execute", foreign_addresses, [](std::uint32_t step) { execute(foreign(step)); }},
     {"memory-mapped", mapped_steps, access_mapped},
-    {"memory-across-end", 64 * accesses.size(), across_the_end},
+    {"memory-across-end", 64 * kinds, across_the_end},
     {"memory-above-address-size", 64, above_address_size},
     {"memory-walk-outside", foreign_addresses, walk_outside},
+    {"memory-move-outside", foreign_addresses, move_outside},
     {"memory-walk-devices", 6, walk_devices},
     {"memory-execute-devices", 6, execute_devices},
-    {"memory-store-write", 256, [](std::uint32_t step) { write64(stored(step)); }},
-    {"memory-store-read", 256, [](std::uint32_t step) { read64(stored(step)); }},
-    {"memory-information-write", 1024,
-     [](std::uint32_t step) { write32(word(GuestMachine::information, step)); }},
-    {"memory-loader-write", 1024,
-     [](std::uint32_t step) { write32(word(GuestMachine::loader, step)); }},
-    {"memory-loader-execute", 64,
+    {"memory-store-write", 32, [](std::uint32_t step) { write64(stored(step)); }},
+    {"memory-store-read", 32, [](std::uint32_t step) { read64(stored(step)); }},
+    {"memory-information-write", 64,
+     [](std::uint32_t step) { write64(GuestMachine::information + (std::uint64_t{step} * 64)); }},
+    {"memory-loader-write", 64,
+     [](std::uint32_t step) { write64(GuestMachine::loader + (std::uint64_t{step} * 64)); }},
+    {"memory-loader-execute", 32,
      [](std::uint32_t step) { execute(word(GuestMachine::loader, step)); }},
 });
 

@@ -53,11 +53,17 @@ void sleep_masked(std::uint32_t /*step*/) {
   Interrupts::start(GuestMachine::virtual_timer_interrupt);
   firmware::VirtualTimer::compare(0);
   asm volatile("msr daifset, #15");
-  while (true) asm volatile("wfi");
+  while (true) {
+    asm volatile("wfi");
+    firmware::Cpu::pause(100);
+  }
 }
 
 void events(std::uint32_t /*step*/) {
-  while (true) asm volatile("sev\n wfe\n wfe\n yield\n sevl\n wfe");
+  while (true) {
+    asm volatile("sev\n wfe\n wfe\n yield\n sevl\n wfe");
+    firmware::Cpu::pause(100);
+  }
 }
 
 void spin_masked(std::uint32_t /*step*/) {
@@ -98,11 +104,17 @@ void modify_itself(std::uint32_t step) {
   execute(reinterpret_cast<std::uintptr_t>(code.data()));
 }
 
-/// The handler of the exception is nowhere: each exception raises the next.
+/// The handler of the exception is nowhere: the hypervisor sees its fetch fail.
 void lose_vectors(std::uint32_t step) {
-  constexpr std::array<std::uint64_t, 4> places = {
-      0, GuestMachine::store, GuestMachine::distributor, std::uint64_t{1} << 47U};
+  constexpr std::array<std::uint64_t, 3> places = {0, GuestMachine::store,
+                                                   GuestMachine::distributor};
   asm volatile("msr vbar_el1, %0\n isb\n udf #0" ::"r"(places[step % places.size()]));
+}
+
+/// The same where no translation leads: each exception raises the next, and none is the
+/// hypervisor's.
+void lose_vectors_for_ever(std::uint32_t /*step*/) {
+  asm volatile("msr vbar_el1, %0\n isb\n udf #0" ::"r"(std::uint64_t{1} << 47U));
 }
 
 /// Its first instruction is undefined: for ever.
@@ -122,7 +134,9 @@ void misalign_stack(std::uint32_t step) {
 
 /// Every mode that SPSR has words for: higher levels, AArch32, those that do not exist.
 void return_to(std::uint32_t step) {
-  alignas(64) static const std::array<std::uint32_t, 2> there = {0xD400'0001, udf};  // svc #0
+  constexpr std::uint32_t svc = 0xD400'0001;
+  constexpr std::uint32_t ret = 0xD65F'03C0;
+  alignas(64) static const std::array<std::uint32_t, 3> there = {svc, udf, ret};
   const std::uint64_t modes = step % 32;
   const std::uint64_t states = std::uint64_t{(step / 32) % 4} << 20U;  // single step, illegal
   asm volatile("msr daifset, #15");
@@ -183,8 +197,9 @@ constexpr auto attacks = std::to_array<Attack>({
     {"spin-masked", 1, spin_masked},
     {"undefined-instructions", 16, undefined},
     {"floating-point", 32, permit_floating_point},
-    {"self-modifying", 0x1'0000, modify_itself},
-    {"vectors-lost", 4, lose_vectors},
+    {"self-modifying", 10'000, modify_itself},
+    {"vectors-lost", 3, lose_vectors},
+    {"vectors-lost-for-ever", 1, lose_vectors_for_ever},
     {"vectors-undefined", 1, undefined_vectors},
     {"stack-overflow", 1, overflow_stack},
     {"stack-misaligned", 2, misalign_stack},

@@ -60,7 +60,17 @@ void read_and_write(std::uint32_t step) {
   write(name, ~std::uint64_t{0});
 }
 
-void debug(std::uint32_t step) { write_back(name_at(2, step / of_one_op1, step)); }
+constexpr std::array<std::uint32_t, 4> levels = {0, 3, 4, 6};  // op1 of EL1, EL0, EL2, EL3
+
+/// CRn is 0, 1 or 7 for those that exist.
+constexpr std::uint32_t debug_registers = levels.size() * 3 * 128;
+
+void debug(std::uint32_t step) {
+  constexpr std::array<std::uint32_t, 3> groups = {0, 1, 7};
+  Name name = name_at(2, levels[step / 128 % levels.size()], step);
+  name.crn = groups[step / 128 / levels.size()];
+  write_back(name);
+}
 
 void performance(std::uint32_t step) {
   for (const std::uint32_t crn : {9U, 14U}) {
@@ -96,10 +106,11 @@ void user(std::uint32_t step) {
   write(name, 0);
 }
 
-/// SYS instructions with op1 of each level: caches, translation, TLB.
+/// Caches, translation, TLB, of each level.
 void system_instructions(std::uint32_t step) {
   constexpr std::uint32_t sys_x0 = 0xD508'0000;
-  run_instruction(sys_x0 | (step << 5U));
+  const Name name = name_at(0, levels[step / of_one_op1], step);
+  run_instruction(sys_x0 | name.code());
 }
 
 constexpr std::uint32_t el2 = 4;
@@ -116,11 +127,11 @@ constexpr auto attacks = std::to_array<Attack>({
     {"registers-secure", of_one_op1, read_and_write<secure>},
     {"registers-caches", of_one_op1, read_and_write<1>},
     {"registers-cache-sizes", of_one_op1, read_and_write<2>},
-    {"registers-debug", 8 * of_one_op1, debug},
+    {"registers-debug", debug_registers, debug},
     {"registers-performance", 64, performance},
     {"registers-implementation", 0x800, implementation_defined},
     {"registers-gic-v3", 64, gic_v3},
-    {"registers-instructions", 8 * of_one_op1, system_instructions},
+    {"registers-instructions", levels.size() * of_one_op1, system_instructions},
 });
 
 }  // namespace

@@ -61,7 +61,11 @@ void Translation::walk(std::uint64_t tables) {
   read64(upper_half);
   write64(upper_half + gibibyte);
   asm volatile("at s1e1r, %0" ::"r"(upper_half));
-  switch_on(tables, 0, control);  // and for its own instructions
+  disable();
+}
+
+void Translation::move_to(std::uint64_t tables) {
+  switch_on(tables, 0, control);
   disable();
 }
 

@@ -14,6 +14,9 @@ class Translation {
 
   /// Lets the processor look for an upper address in tables at `tables`.
   static void walk(std::uint64_t tables);
+
+  /// The same for its own instructions.
+  static void move_to(std::uint64_t tables);
 };
 
 }  // namespace latenz::guests
