@@ -19,6 +19,7 @@ VERBS = (
     "compare",
     "bound",
     "simulate",
+    "hypervisor",
     "check",
     "explore",
     "learn",
@@ -67,7 +68,10 @@ def _application(arguments: list[str]) -> typer.Typer:
     asked = arguments[0] if arguments and arguments[0] in VERBS else None
     for verb in (asked,) if asked else VERBS:
         module = import_module("latenz.commands." + _module_name(verb))
-        application.command(name=verb)(module.command)
+        if isinstance(module.command, typer.Typer):
+            application.add_typer(module.command, name=verb)
+        else:
+            application.command(name=verb)(module.command)
     return application
 
 

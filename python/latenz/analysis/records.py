@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import fields
 from pathlib import Path
 from threading import Event
+
+import numpy as np
 
 from latenz.analysis.simulate import HANDLINGS, Irqs, Simulator, simulated_irqs
 from latenz.files import replacing
 from latenz.progress import counting
 from latenz.signals import stopped_by_signals
+from latenz.system import LatencyFrom, System
 
 
 def run_and_record(simulator: Simulator, path: Path | None, irqs: int | None, wanted: bool) -> None:
@@ -24,7 +28,8 @@ def run_and_record(simulator: Simulator, path: Path | None, irqs: int | None, wa
     Raises:
         BadInput: The file cannot be written.
     """
-    writing = irq_file(simulator, path) if path else nullcontext(lambda _: None)
+    described = (simulator.system, simulator.latency_from)
+    writing = irq_file(*described, path) if path else nullcontext(lambda _: None)
     asked = Event()
     with (
         stopped_by_signals(asked.set),
@@ -39,16 +44,18 @@ def run_and_record(simulator: Simulator, path: Path | None, irqs: int | None, wa
 
 
 @contextmanager
-def irq_file(simulator: Simulator, path: Path) -> Iterator[Callable[[Irqs], None]]:
+def irq_file(
+    system: System, latency_from: LatencyFrom, path: Path
+) -> Iterator[Callable[[Irqs], None]]:
     """Give a function that writes interrupts to a Parquet file; its columns see above."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    names = pa.array([source.name for source in simulator.system.sources], pa.string())
+    names = pa.array([source.name for source in system.sources], pa.string())
     handlings = pa.array(HANDLINGS, pa.string())
 
     def table(irqs: Irqs) -> pa.Table:
-        begin_ns = irqs.top_start_ns if simulator.latency_from == "top" else irqs.arrival_ns
+        begin_ns = irqs.top_start_ns if latency_from == "top" else irqs.arrival_ns
         return pa.table(
             {
                 "source": pa.DictionaryArray.from_arrays(irqs.source.astype("int32"), names),
@@ -60,7 +67,7 @@ def irq_file(simulator: Simulator, path: Path) -> Iterator[Callable[[Irqs], None
             }
         )
 
-    schema = table(simulator.take_irqs()).schema
+    schema = table(Irqs(*(np.empty(0, np.int64) for _ in fields(Irqs)))).schema
     words = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     times = [name for name in schema.names if name not in words]
     with (

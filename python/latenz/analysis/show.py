@@ -120,8 +120,13 @@ def _print_promises(console: Console, system: System, bounds: Bounds) -> None:
     print_titled(console, title, table)
 
 
-def print_simulation(simulation: Simulation) -> None:
-    """Print the figures of each source."""
+def print_simulation(simulation: Simulation, how: str = "simulated") -> None:
+    """Print the figures of each source.
+
+    Args:
+        simulation: The figures.
+        how: Where they come from.
+    """
     begin = "arrival" if simulation.latency_from == "arrival" else "top handler's start"
     table = plain_table("source", "n", "avg", "max", "min", "direct", "interposed", "delayed")
     for source in simulation.sources:
@@ -135,7 +140,7 @@ def print_simulation(simulation: Simulation) -> None:
             ),
         )
     console = console_for_tables()
-    title = f"simulated latency from {begin} to the bottom handler's end, mode {simulation.mode}"
+    title = f"{how}: latency from {begin} to the bottom handler's end, mode {simulation.mode}"
     print_titled(console, title, table)
     if not simulation.complete:
         console.print("interrupted: figures of the interrupts that had ended")

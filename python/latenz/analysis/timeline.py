@@ -1,7 +1,7 @@
 """What the processor did in a part of a simulation: as a picture, and for trace viewers."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from html import escape
 from pathlib import Path
@@ -112,21 +112,27 @@ def _joined(parts: list[ColumnsT]) -> ColumnsT:
 
 # --- trace viewers --------------------------------------------------------------------------------
 
-_SLOTS, _SERVER, _FIRST_PARTITION = 1, 2, 3
+_SLOTS, HYPERVISOR_TRACK, _FIRST_PARTITION = 1, 2, 3
 
 
-def write_trace(part: Timeline, path: Path) -> None:
-    """Write a part as Chrome's trace event JSON, which Perfetto reads too.
+def write_trace(part: Timeline, path: Path, more: Iterable[dict[str, Any]] = ()) -> None:
+    """Write a part as Chrome's trace event JSON, which Perfetto reads too, in order of time.
 
     One track shows the slots, one the hypervisor (slot switches, top handlers, interposing), one
     each partition's bottom handlers; every interrupt is a span of its own from arrival to end.
+
+    Args:
+        part: What happened.
+        path: The file.
+        more: Further events, see `trace_span`.
 
     Raises:
         BadInput: The file cannot be written.
     """
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
-        for number, event in enumerate(_events(part)):
+        events = sorted([*_events(part), *more], key=lambda event: event.get("ts", -1))
+        for number, event in enumerate(events):
             file.write((",\n" if number else "") + json.dumps(event))
         file.write("\n]}\n")
 
@@ -144,26 +150,33 @@ def _events(part: Timeline) -> Iterator[dict[str, Any]]:
             "args": {"sort_index": number},
         }
     for owner, start_ns, end_ns in part.slots():
-        yield _span(partitions[owner], _SLOTS, start_ns, end_ns)
+        yield trace_span(partitions[owner], _SLOTS, start_ns, end_ns)
     for activity, partition, source, start_ns, end_ns in _rows(part.segments):
         bottom = "bottom handler" in ACTIVITIES[activity]
-        track = _FIRST_PARTITION + partition if bottom else _SERVER
-        yield _span(_label(part.system, activity, partition, source), track, start_ns, end_ns)
+        track = _FIRST_PARTITION + partition if bottom else HYPERVISOR_TRACK
+        yield trace_span(_label(part.system, activity, partition, source), track, start_ns, end_ns)
     for number, (source, handling, arrival_ns, top_start_ns, end_ns) in enumerate(_rows(part.irqs)):
         name = part.system.sources[source].name
-        common = {"cat": "irq", "id": number, "pid": 1, "tid": _SERVER, "name": f"IRQ {name}"}
+        common = {
+            "cat": "irq",
+            "id": number,
+            "pid": 1,
+            "tid": HYPERVISOR_TRACK,
+            "name": f"IRQ {name}",
+        }
         arguments = {"handling": HANDLINGS[handling], "latency_ns": end_ns - arrival_ns}
-        yield {**common, "ph": "b", "ts": _us(arrival_ns), "args": arguments}
-        yield {**common, "ph": "n", "ts": _us(top_start_ns), "args": {"at": "top handler"}}
-        yield {**common, "ph": "e", "ts": _us(end_ns)}
+        yield {**common, "ph": "b", "ts": trace_time(arrival_ns), "args": arguments}
+        yield {**common, "ph": "n", "ts": trace_time(top_start_ns), "args": {"at": "top handler"}}
+        yield {**common, "ph": "e", "ts": trace_time(end_ns)}
 
 
-def _span(name: str, track: int, start_ns: int, end_ns: int) -> dict[str, Any]:
-    times = {"ts": _us(start_ns), "dur": _us(end_ns - start_ns)}
+def trace_span(name: str, track: int, start_ns: int, end_ns: int) -> dict[str, Any]:
+    """Return an event that lasts, on a track such as `HYPERVISOR_TRACK`."""
+    times = {"ts": trace_time(start_ns), "dur": trace_time(end_ns - start_ns)}
     return {"ph": "X", "pid": 1, "tid": track, "name": name, **times}
 
 
-def _us(nanoseconds: int) -> float | int:
+def trace_time(nanoseconds: int) -> float | int:
     """Return microseconds, the unit of the format, exact to the nanosecond for 100 days."""
     return nanoseconds // 1000 if nanoseconds % 1000 == 0 else nanoseconds / 1000
 

@@ -179,7 +179,7 @@ class _Simulated:
         from latenz.analysis.simulate import simulated_irqs
 
         reported_s = 0.0
-        with irq_file(simulator, path) as write:
+        with irq_file(self.system, simulator.latency_from, path) as write:
             for irqs in simulated_irqs(simulator):
                 write(irqs)
                 if watch.report and time.monotonic() - reported_s > _REPORT_EVERY_S:
@@ -222,7 +222,7 @@ class _Simulated:
             bench=condition.bench,
             stack=f"{condition.stack}, mode {outcome.mode}",
             condition=condition.name,
-            from_event=_BEGINNINGS[outcome.latency_from],
+            from_event=BEGINNINGS[outcome.latency_from],
             to_event="end of the bottom handler",
             tool="latenz simulation",
             tool_version=version("latenz"),
@@ -233,7 +233,8 @@ class _Simulated:
         )
 
 
-_BEGINNINGS = {"arrival": "arrival of the interrupt", "top": "start of the top handler"}
+BEGINNINGS = {"arrival": "arrival of the interrupt", "top": "start of the top handler"}
+"""Where latencies begin, as sample sets say it."""
 _READ_FROM = {"latency_ns": "latency_ns", "t_ns": "arrival_ns", "handling": "handling"}
 """Columns of the sample sets, and the columns of the file of interrupts that they come from."""
 

@@ -2,15 +2,15 @@
 
 import struct
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from latenz import _core
 from latenz.errors import BadInput
 from latenz.hypervisor.guest import Program
-from latenz.hypervisor.memory import MEMORY_END, Region
+from latenz.hypervisor.memory import CONFIGURATION, MEMORY_END, Region
 from latenz.system import Mode, Partition, Source, System
-from latenz.system.hosting import GUEST_MEMORY, PROGRAMS
+from latenz.system.hosting import GUEST_MEMORY, PROGRAMS, Device
 from latenz.toml_file import Place
 
 MAGIC = 0x5648_5A4E_4554_414C
@@ -134,20 +134,69 @@ def configuration(
         ],
         distances,
     )
-    trace_records = placement.trace.size // TRACE_RECORD_BYTES
-    body = _COUNTS.pack(
+    return _block(
+        tables,
         MODES.index(mode),
         _TRACE_ON,
-        *(len(table) for table in tables[:-1]),
-        MEMORY_END,
-        placement.arrivals.begin,
-        arrivals,
-        1,  # once
-        0,
-        placement.trace.begin,
-        trace_records,
-        1,  # at least one cycle
+        (
+            placement.arrivals.begin,
+            arrivals,
+            1,  # once
+            0,
+            placement.trace.begin,
+            placement.trace.size // TRACE_RECORD_BYTES,
+            1,  # at least one cycle
+        ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A partition that has a processor for itself, where there are no slots.
+
+    Attributes:
+        name: Its own.
+        cpu: The processor.
+        program: What it starts.
+        argument: What its first instruction finds in x0.
+        memory: Where its memory is.
+        images: Where its program's pieces wait to be copied.
+        has_console: Whether it has the emulated console; a device of its own may be there instead.
+        devices: Devices that it has for itself.
+    """
+
+    name: str
+    cpu: int
+    program: Program
+    argument: int
+    memory: Region
+    images: tuple[Region, ...]
+    has_console: bool
+    devices: tuple[Device, ...] = ()
+
+
+def static_configuration(cells: Sequence[Cell]) -> bytes:
+    """Return the block for partitions that have a processor each: no slots, no sources."""
+    partitions = []
+    for cell in cells:
+        flags = _HAS_CONSOLE if cell.has_console else 0
+        own = (cell.memory.begin, GUEST_MEMORY, cell.memory.size, cell.program.entry, cell.argument)
+        stored = _stored(cell.program, cell.images)
+        partitions.append(_PARTITION.pack(_name(cell.name), cell.cpu, flags, *own, *stored))
+    devices = [(number, device) for number, cell in enumerate(cells) for device in cell.devices]
+    mappings = [_device(number, device) for number, device in devices]
+    interrupts = [
+        _INTERRUPT.pack(number, interrupt)
+        for number, device in devices
+        for interrupt in device.interrupts
+    ]
+    tables: tuple[list[bytes], ...] = (partitions, [], [], mappings, interrupts, [])
+    return _block(tables, 0, 0, (CONFIGURATION, 0, 1, 0, CONFIGURATION, 0, 0))
+
+
+def _block(tables: tuple[list[bytes], ...], mode: int, flags: int, lists: tuple[int, ...]) -> bytes:
+    counts = (len(table) for table in tables[:-1])
+    body = _COUNTS.pack(mode, flags, *counts, MEMORY_END, *lists)
     body += b"".join(
         b"".join(table).ljust(entry.size * most, b"\0")
         for table, (entry, most) in zip(tables, _TABLES, strict=True)
@@ -164,14 +213,19 @@ def _partition(
     has_sources = any(source.partition == partition.name for source in system.sources)
     if has_sources or partition.guest in PROGRAMS:
         flags |= _SAYS_READY
+    own = (memory.begin, GUEST_MEMORY, partition.memory, program.entry, 0)
+    stored = _stored(program, images)
+    return _PARTITION.pack(_name(partition.name), partition.cpu, flags, *own, *stored)
+
+
+def _stored(program: Program, images: Iterable[Region]) -> list[int]:
+    """Return where the pieces of a program wait, where they belong, and their sizes."""
     stored = [
         number
         for region, piece in zip(images, program.pieces, strict=True)
         for number in (region.begin, piece.target, len(piece.content))
     ]
-    stored += [0] * (3 * MOST_IMAGES - len(stored))
-    own = (memory.begin, GUEST_MEMORY, partition.memory, program.entry, 0)
-    return _PARTITION.pack(_name(partition.name), partition.cpu, flags, *own, *stored)
+    return stored + [0] * (3 * MOST_IMAGES - len(stored))
 
 
 def _sources(system: System, numbers: dict[str, int]) -> tuple[list[bytes], list[bytes]]:
@@ -205,11 +259,7 @@ def _distances(source: Source) -> list[int]:
 
 def _mappings(system: System, numbers: dict[str, int], placement: Placement) -> list[bytes]:
     devices = [
-        _MAPPING.pack(
-            numbers[each.name], _WRITABLE | _DEVICE, device.physical, device.physical, device.size
-        )
-        for each in system.hosted
-        for device in each.devices
+        _device(numbers[each.name], device) for each in system.hosted for device in each.devices
     ]
     shared = [
         _MAPPING.pack(numbers[name], _WRITABLE, memory.address, region.begin, memory.size)
@@ -217,6 +267,11 @@ def _mappings(system: System, numbers: dict[str, int], placement: Placement) -> 
         for name in memory.partitions
     ]
     return devices + shared
+
+
+def _device(partition: int, device: Device) -> bytes:
+    place = (device.physical, device.physical, device.size)
+    return _MAPPING.pack(partition, _WRITABLE | _DEVICE, *place)
 
 
 def _name(name: str) -> bytes:

@@ -64,14 +64,22 @@ def environment_of(bench: str) -> Path:
     """Return the environment of a bench that the hypervisor runs on.
 
     Raises:
-        BadInput: It does not run there, or the bench lacks something.
+        BadInput: It does not run there.
     """
     if bench not in BOARDS:
         what = f"{bench!r} is no bench for the hypervisor"
         raise BadInput(what, "--bench", closest(bench, BOARDS))
-    if obstacle := ensure_boards():
-        raise BadInput(obstacle.reason, bench, obstacle.fix and f"run {obstacle.fix}")
     return BOARDS[bench]().environment()
+
+
+def ensure_built() -> None:
+    """Build emulator, hypervisor and guests unless that was done.
+
+    Raises:
+        BadInput: Something is missing.
+    """
+    if obstacle := ensure_boards():
+        raise BadInput(obstacle.reason, "hypervisor", obstacle.fix and f"run {obstacle.fix}")
 
 
 def boot(
@@ -80,7 +88,7 @@ def boot(
     folder: Path | None = None,
     *,
     stopped: Callable[[], bool] = lambda: False,
-    report: Callable[[str, int], None] = lambda _phase, _records: None,
+    report: Callable[[int], None] = lambda _records: None,
 ) -> Boot:
     """Boot an image and take what it tells; return what that showed.
 
@@ -89,7 +97,7 @@ def boot(
         bench: One of `BOARDS`.
         folder: Takes the board's logs; None: nobody does.
         stopped: Asked now and then; True ends the run, and what has come so far counts.
-        report: Called now and then with the phase and how many records have come.
+        report: Called now and then with how many records of the trace have come.
 
     Raises:
         BadInput: The board failed, said something damaged, or was stopped before it told anything.
@@ -104,7 +112,7 @@ def boot(
         built.write(image)
         payload = _payload(built, bench, image)
         collector = Collector(payload.uarts)
-        listener = Listener(_is_done, stopped, lambda found: report(*_phase(found)))
+        listener = Listener(_is_done, stopped, lambda found: report(_records(found)))
         with board_in(environment) as (target, driver):
             driver.prepare(payload, logs, ())
             target.activate(driver)
@@ -146,9 +154,8 @@ def _is_done(received: "Received") -> bool:
     return SENDER in received.ended
 
 
-def _phase(received: "Received") -> tuple[str, int]:
-    records = len(received.files.get(TRACE_FILE, b"")) // RECORD.itemsize
-    return ("receiving the trace" if received.frames else "running", records)
+def _records(received: "Received") -> int:
+    return len(received.files.get(TRACE_FILE, b"")) // RECORD.itemsize
 
 
 def _taken(built: Built, received: "Received", command: tuple[str, ...], *, cut_off: bool) -> Boot:

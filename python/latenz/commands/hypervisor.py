@@ -1,0 +1,240 @@
+"""`latenz hypervisor`: systems booted under Latenz's own hypervisor."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from latenz.errors import EXIT_INTERRUPTED
+
+if TYPE_CHECKING:
+    from latenz.hypervisor.build import Built
+    from latenz.hypervisor.results import Measured
+    from latenz.hypervisor.run import Boot
+    from latenz.store.run import RunWriter
+
+command = typer.Typer(
+    help="Boot systems under Latenz's own hypervisor: build, run, costs, trace.\n\n"
+    "Example: latenz hypervisor run experiments/systems/can-gateway.toml --irqs 2000",
+    no_args_is_help=True,
+)
+
+_System = Annotated[Path, typer.Argument(help="A system file (TOML).")]
+_Mode = Annotated[str | None, typer.Option(help="plain, paper or carry, instead of the file's.")]
+_Arrivals = Annotated[
+    Path | None,
+    typer.Option(help="Arrival times, a CSV file with the columns source and time_ns."),
+]
+_Irqs = Annotated[
+    int | None,
+    typer.Option(help="How many interrupts to draw from the arrival models. (default: 10000)"),
+]
+_Seed = Annotated[int, typer.Option(min=0, help="Of drawn arrivals.")]
+_Bench = Annotated[str, typer.Option(help="virt or zcu102.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@command.command()
+def build(
+    system: _System,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The image (ELF).")],
+    mode: _Mode = None,
+    arrivals: _Arrivals = None,
+    irqs: _Irqs = None,
+    seed: _Seed = 0,
+    json: _Json = False,
+) -> None:
+    """Make a bootable image of a system: hypervisor, configuration, guests, interrupts.
+
+    Systems without a bound are refused, with the reason. The image runs on every board that the
+    hypervisor knows.
+
+    Example: latenz hypervisor build experiments/systems/can-gateway.toml -o gateway.elf
+    """
+    built = _built(system, mode, arrivals, irqs, seed)
+    built.write(output)
+    if json:
+        regions = [
+            {"name": each.name, "begin": each.begin, "size": each.size} for each in built.regions
+        ]
+        _print_json({"image": str(output), "irqs": len(built.arrivals), "regions": regions})
+        return
+    for each in built.regions:
+        typer.echo(f"{each.begin:#x} to {each.end - 1:#x}  {each.name}")
+    typer.echo(f"{output}: {len(built.arrivals)} interrupts, mode {built.mode}")
+
+
+@command.command()
+def run(
+    system: _System,
+    bench: _Bench = "virt",
+    mode: _Mode = None,
+    arrivals: _Arrivals = None,
+    irqs: _Irqs = None,
+    seed: _Seed = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="New run folder for samples and trace.")
+    ] = None,
+    records: Annotated[
+        Path | None, typer.Option(help="Write every interrupt to this Parquet file.")
+    ] = None,
+    json: _Json = False,
+) -> int:
+    """Boot a system and tell the latencies of its interrupts, as `latenz simulate` does.
+
+    The same file, options and seed have the same interrupts arrive at the same times. Interrupted
+    by Ctrl-C, it tells what the board has told so far and ends with 130.
+
+    Example: latenz hypervisor run experiments/systems/can-gateway.toml --irqs 2000 -o results/hv
+    """
+    built = _built(system, mode, arrivals, irqs, seed)
+    writer = _writer(output, bench)
+    brought, stopped = _boot(built, bench, writer, wanted=not json)
+    measured = brought.measured
+    if writer:
+        from latenz.hypervisor.store import keep
+
+        keep(writer, system.stem, built, brought, bench)
+    if records:
+        from latenz.analysis.records import irq_file
+
+        with irq_file(built.system, measured.outcome.latency_from, records) as write:
+            write(measured.irqs)
+    if json:
+        _print_json(_document(measured, bench))
+    else:
+        from latenz.hypervisor.show import print_run
+
+        print_run(measured, bench)
+    return EXIT_INTERRUPTED if stopped else 0
+
+
+@command.command()
+def costs(
+    system: _System,
+    bench: _Bench = "virt",
+    mode: _Mode = None,
+    arrivals: _Arrivals = None,
+    irqs: _Irqs = None,
+    seed: _Seed = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the system with these costs to this file."),
+    ] = None,
+    json: _Json = False,
+) -> int:
+    """Boot a system and tell what the hypervisor's own work took at most.
+
+    With -o it writes the system file with these costs: bounds and simulations of that one hold
+    against what the hypervisor measures.
+
+    Example: latenz hypervisor costs experiments/systems/can-gateway.toml -o measured.toml
+    """
+    built = _built(system, mode, arrivals, irqs, seed)
+    brought, stopped = _boot(built, bench, None, wanted=not json)
+    measured = brought.measured
+    if measured.costs is None or measured.sections is None:
+        typer.echo("latenz: stopped before the costs were told", err=True)
+        return EXIT_INTERRUPTED
+    from latenz.hypervisor.costs import with_costs
+
+    changed, missing = with_costs(built.system, measured.costs, measured.sections)
+    for each in missing:
+        typer.echo(f"latenz: warning: the run shows no {each}; the file's own is kept", err=True)
+    if output:
+        from latenz.system import write_system
+
+        told = f"Costs measured by latenz hypervisor costs {system.name} on {bench}, virtual time."
+        write_system(changed, output, told)
+    if json:
+        _print_json({**_document(measured, bench), "file": output and str(output)})
+    else:
+        from latenz.hypervisor.show import print_costs
+
+        print_costs(measured.costs, measured.sections, bench)
+    return EXIT_INTERRUPTED if stopped else 0
+
+
+@command.command()
+def trace(
+    folder: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A run folder of latenz hypervisor run -o.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The JSON file.")],
+    window: Annotated[
+        str | None, typer.Option(help="What to write, such as 10ms..30ms. (default: everything)")
+    ] = None,
+) -> None:
+    """Write what the hypervisor did for Perfetto or Chrome's trace viewer.
+
+    Example: latenz hypervisor trace results/hv -o hv.json --window 0ms..100ms
+    """
+    from latenz.analysis.options import window_of
+    from latenz.hypervisor.schedule import export_trace
+    from latenz.hypervisor.store import stored
+
+    system, measured = stored(folder)
+    export_trace(system, measured, output, window_of(window, system) if window else None)
+
+
+def _built(
+    system: Path, mode: str | None, arrivals: Path | None, irqs: int | None, seed: int
+) -> "Built":
+    from latenz.analysis.options import mode_of
+    from latenz.hypervisor.build import build as build_image
+    from latenz.hypervisor.run import ensure_built
+
+    ensure_built()
+    return build_image(system, mode_of(mode), listed=arrivals, irqs=irqs, seed=seed)
+
+
+def _writer(folder: Path | None, bench: str) -> "RunWriter | None":
+    from latenz.hypervisor.store import new_run
+
+    return new_run(folder, bench) if folder else None
+
+
+def _boot(
+    built: "Built", bench: str, writer: "RunWriter | None", *, wanted: bool
+) -> "tuple[Boot, bool]":
+    """Return what a boot brought, and whether it was stopped by a signal."""
+    from threading import Event
+
+    from latenz.hypervisor.run import boot
+    from latenz.progress import counting
+    from latenz.signals import stopped_by_signals
+
+    asked = Event()
+    label = f"{bench}: {len(built.arrivals):,} interrupts; records received"
+    with (
+        stopped_by_signals(asked.set),
+        counting(label, None, wanted=wanted) as progress,
+    ):
+        brought = boot(
+            built,
+            bench,
+            writer.folder if writer else None,
+            stopped=asked.is_set,
+            report=progress,
+        )
+    return brought, asked.is_set()
+
+
+def _document(measured: "Measured", bench: str) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        **asdict(measured.outcome),
+        "costs_ns": measured.costs and measured.costs.to_json(),
+        "time_base": "virtual",
+        "bench": bench,
+        "top_ns": measured.costs and measured.costs.top,
+        "sections_ns": measured.sections and asdict(measured.sections),
+        "counted": measured.statistics.model_dump(),
+    }
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    import json as json_module
+
+    typer.echo(json_module.dumps(document, indent=1))

@@ -1,0 +1,154 @@
+"""What the processor did in a run, from its trace: for pictures and trace viewers."""
+
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from latenz.analysis.simulate import ACTIVITIES, Irqs, Segments
+from latenz.analysis.timeline import (
+    HYPERVISOR_TRACK,
+    Timeline,
+    trace_span,
+    trace_time,
+    write_trace,
+)
+from latenz.hypervisor.results import Measured
+from latenz.hypervisor.trace import Kind, Records
+from latenz.system import System
+
+_SWITCH, _TOP, _BOTTOM, _INTERPOSING, _INTERPOSED = range(len(ACTIVITIES))
+_ACTIVITY_OF = {
+    Kind.SLOT_SWITCH: _SWITCH,
+    Kind.TOP_HANDLER: _TOP,
+    Kind.JOB_START: _INTERPOSING,
+    Kind.JOB_END: _INTERPOSING,
+}
+
+
+class _Step(NamedTuple):
+    """What the processor did for a while, in ticks."""
+
+    activity: int
+    partition: int
+    source: int
+    start: int
+    end: int
+
+
+class _Processor:
+    """Follows a trace: who ran between the sections of the hypervisor, and which handler."""
+
+    def __init__(self, partitions: int) -> None:
+        self.queues: list[deque[int]] = [deque() for _ in range(partitions)]
+        self.owner: int | None = None
+        self.job: int | None = None
+        self.since = 0
+
+    def steps(self, records: Records) -> Iterator[_Step]:
+        """Yield what happened, in order of time."""
+        for start, duration, _, number, partition, source, _ in records.tolist():
+            kind = Kind(number)
+            yield from self._guest(start)
+            if kind in _ACTIVITY_OF:
+                yield _Step(_ACTIVITY_OF[kind], partition, source, start, start + duration)
+            self._follow(kind, partition, source)
+            self.since = start + duration
+
+    def _guest(self, until: int) -> Iterator[_Step]:
+        runs = self.owner if self.job is None else self.job
+        if runs is not None and self.queues[runs] and until > self.since:
+            activity = _BOTTOM if self.job is None else _INTERPOSED
+            yield _Step(activity, runs, self.queues[runs][0], self.since, until)
+
+    def _follow(self, kind: Kind, partition: int, source: int) -> None:
+        if kind is Kind.SLOT_SWITCH:
+            self.owner = partition
+        elif kind is Kind.TOP_HANDLER:
+            self.queues[partition].append(source)
+        elif kind is Kind.BOTTOM_END:
+            self.queues[partition].popleft()
+        elif kind is Kind.JOB_START:
+            self.job = partition
+        elif kind is Kind.JOB_END:
+            self.job = None
+
+
+def segments(system: System, run: Measured) -> Segments:
+    """Return what the processor did, as a simulation gives it.
+
+    Ends of bottom handlers and traps of guests are the hypervisor's work, too, but none that a
+    simulation knows; there is nothing in their place.
+    """
+    steps = list(_Processor(len(system.partitions)).steps(run.records))
+    columns = np.array(steps, dtype=np.int64).reshape(-1, len(_Step._fields)).T
+    activity, partition, source, start, end = columns
+    clock = run.clock
+    return Segments(activity, partition, source, clock.times_ns(start), clock.times_ns(end))
+
+
+def timeline_of(system: System, run: Measured, start_ns: int, end_ns: int) -> Timeline:
+    """Return a part of a run."""
+    whole, irqs = segments(system, run), run.irqs
+    shown = (whole.end_ns > start_ns) & (whole.start_ns < end_ns)
+    arrived = (irqs.arrival_ns >= start_ns) & (irqs.arrival_ns < end_ns)
+    return Timeline(
+        system,
+        start_ns,
+        end_ns,
+        Segments(*(getattr(whole, name)[shown] for name in Segments.__slots__)),
+        Irqs(*(getattr(irqs, name)[arrived] for name in Irqs.__slots__)),
+    )
+
+
+def export_trace(
+    system: System, run: Measured, path: Path, window: tuple[int, int] | None = None
+) -> None:
+    """Write a run for Perfetto or Chrome's trace viewer (trace event JSON).
+
+    Tracks show the slots, the hypervisor and each partition's bottom handlers; counters show the
+    progress that guests report. See `latenz.analysis.timeline.write_trace`.
+
+    Args:
+        system: What was run.
+        run: What it showed.
+        path: The file.
+        window: Start and end in nanoseconds; None: everything.
+
+    Raises:
+        BadInput: The file cannot be written.
+    """
+    start_ns, end_ns = window or (0, _end_ns(run))
+    part = timeline_of(system, run, start_ns, end_ns)
+    write_trace(part, path, _further_events(system, run, start_ns, end_ns))
+
+
+def _end_ns(run: Measured) -> int:
+    last = run.records[-1:]
+    return int(run.clock.times_ns(last["start"] + last["duration"]).max(initial=1))
+
+
+def _further_events(
+    system: System, run: Measured, start_ns: int, end_ns: int
+) -> Iterator[dict[str, Any]]:
+    """Yield what simulations do not know."""
+    starts = run.clock.times_ns(run.records["start"])
+    ends = run.clock.times_ns(run.records["start"] + run.records["duration"])
+    shown = (starts >= start_ns) & (starts < end_ns)
+    names = [each.name for each in run.statistics.partitions]
+    chosen = zip(run.records[shown].tolist(), starts[shown], ends[shown], strict=True)
+    for (_, _, value, kind, partition, source, detail), start, end in chosen:
+        begins_ns, ends_ns = int(start), int(end)
+        if kind == Kind.BOTTOM_END:
+            name = f"bottom handler's end {system.sources[source].name}"
+            yield trace_span(name, HYPERVISOR_TRACK, begins_ns, ends_ns)
+        elif kind in (Kind.GUEST_SERVICE, Kind.GUEST_FAULT):
+            what = "trap" if kind == Kind.GUEST_SERVICE else "fault"
+            name = f"{what} of {names[partition]}, class {detail:#x}"
+            yield trace_span(name, HYPERVISOR_TRACK, begins_ns, ends_ns)
+        elif kind == Kind.PROGRESS and (turns := value | detail << 32):
+            name = f"progress {names[partition]}"
+            common = {"pid": 1, "name": name, "ts": trace_time(begins_ns)}
+            yield {"ph": "C", **common, "args": {"turns": turns}}

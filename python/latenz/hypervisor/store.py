@@ -1,0 +1,134 @@
+"""Runs of the hypervisor as run folders, and back."""
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from latenz.analysis.timeline import drawable, schedule_picture, telling_part
+from latenz.benches.simulation import BEGINNINGS
+from latenz.errors import BadInput
+from latenz.hypervisor.build import Built
+from latenz.hypervisor.results import Measured, measured
+from latenz.hypervisor.run import BOARDS, Boot
+from latenz.hypervisor.schedule import timeline_of
+from latenz.hypervisor.trace import (
+    STATISTICS_FILE,
+    TRACE_FILE,
+    read_records,
+    read_statistics,
+)
+from latenz.model import HANDLINGS, Metadata, SampleSet, TimeBase
+from latenz.store.run import Run, RunWriter
+from latenz.system import System, read_system, write_system
+from latenz.system.writer import write_arrivals
+
+_SYSTEM_FILE, _ARRIVALS_FILE, _PICTURE = "system.toml", "arrivals.csv", "schedule.svg"
+
+
+def new_run(folder: Path, bench: str) -> RunWriter:
+    """Begin a run folder.
+
+    Raises:
+        BadInput: It exists and is not empty, or cannot be written.
+    """
+    return RunWriter(
+        folder.absolute(),
+        command=sys.argv,
+        environment={bench: BOARDS[bench]().describe()} if bench in BOARDS else {},
+    )
+
+
+def keep(writer: RunWriter, name: str, built: Built, boot: Boot, bench: str) -> None:
+    """Store a run: a sample set for each source, the trace, and what was run.
+
+    Args:
+        writer: The run folder, with the board's logs.
+        name: What the samples are to be called by.
+        built: What was run.
+        boot: What it brought.
+        bench: Where.
+
+    Raises:
+        BadInput: Something cannot be written.
+    """
+    run, folder = boot.measured, writer.folder
+    (folder / TRACE_FILE).write_bytes(boot.trace)
+    if boot.statistics:
+        (folder / STATISTICS_FILE).write_bytes(boot.statistics)
+    write_system(built.system, folder / _SYSTEM_FILE)
+    raised = built.arrivals
+    names = [source.name for source in built.system.sources]
+    by_source = {each: raised.time_ns[raised.source == at] for at, each in enumerate(names)}
+    write_arrivals(by_source, folder / _ARRIVALS_FILE)
+    sets = [
+        _sample_set(name, number, built, run, bench)
+        for number, figures in enumerate(run.outcome.sources)
+        if figures.n
+    ]
+    for each in sets:
+        writer.add(each)
+    part = timeline_of(built.system, run, *telling_part(built.system, run.irqs))
+    (folder / _PICTURE).write_text(schedule_picture(drawable(part)), encoding="utf-8")
+    writer.info.conditions.append(
+        {
+            "condition": name,
+            "repetition": 1,
+            "state": "measured" if run.outcome.complete else "interrupted",
+            "bench": bench,
+            "mode": built.mode,
+            "command": list(boot.command),
+            "costs_ns": run.costs and run.costs.to_json(),
+            "statistics": run.statistics.model_dump(),
+            "sample_sets": [each.metadata.name for each in sets],
+        }
+    )
+    writer.close("complete" if run.outcome.complete else "interrupted")
+
+
+def _sample_set(name: str, number: int, built: Built, run: Measured, bench: str) -> SampleSet:
+    irqs, figures = run.irqs, run.outcome.sources[number]
+    own = irqs.source == number
+    begin_ns = irqs.top_start_ns if run.outcome.latency_from == "top" else irqs.arrival_ns
+    shares = (figures.direct, figures.interposed, figures.delayed)
+    notes = [] if run.outcome.complete else ["not all interrupts had ended"]
+    metadata = Metadata(
+        name=f"{name}/{figures.name}",
+        time_base=TimeBase.VIRTUAL,
+        bench=bench,
+        stack=f"hypervisor, mode {built.mode}",
+        condition=name,
+        from_event=BEGINNINGS[run.outcome.latency_from],
+        to_event="end of the bottom handler",
+        tool="latenz hypervisor",
+        tool_version=version("latenz"),
+        handled={each: n / figures.n for each, n in zip(HANDLINGS, shares, strict=True)},
+        resolution_ns=run.clock.at_least_ns(1),
+        source=f"source {figures.name}",
+        notes=tuple(notes),
+    )
+    return SampleSet.from_columns(
+        metadata,
+        latency_ns=(irqs.end_ns - begin_ns)[own],
+        t_ns=irqs.arrival_ns[own],
+        handling=irqs.handling[own],
+    )
+
+
+def stored(folder: Path) -> tuple[System, Measured]:
+    """Return what was run, and what it showed, from a run folder.
+
+    Raises:
+        BadInput: It is none that `latenz hypervisor run` wrote.
+    """
+    Run.open(folder)
+    files = {}
+    for name in (TRACE_FILE, STATISTICS_FILE):
+        path = folder / name
+        if not path.is_file():
+            remedy = "give one that `latenz hypervisor run -o` wrote"
+            raise BadInput(f"has no {name}", str(folder), remedy)
+        files[name] = path.read_bytes()
+    system = read_system(folder / _SYSTEM_FILE)
+    records = read_records(files[TRACE_FILE], str(folder / TRACE_FILE))
+    told = read_statistics(files[STATISTICS_FILE], str(folder / STATISTICS_FILE))
+    return system, measured(system, system.mode, records, told)
