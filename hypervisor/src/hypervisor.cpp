@@ -57,8 +57,8 @@ void Hypervisor::begin() {
   refuse_if(problem_of(*configuration_, board().cpus));
   OwnTranslation::add(*configuration_);
   refuse_if(problem_of_arrivals(*configuration_));
+  board_distributor.start(board());  // before partitions route their interrupts
   build();
-  board_distributor.start(board());
   list_registers = VirtualControl(board().virtual_control);
   if (configuration_->slots > 0) tdma_.prepare(*configuration_, all());
   start_others();
