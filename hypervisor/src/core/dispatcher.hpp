@@ -21,47 +21,17 @@
 #include <span>
 
 #include "configuration.hpp"
+#include "decisions.hpp"
 #include "dispatcher_plan.hpp"
 #include "interposed_jobs.hpp"
 #include "irq_queue.hpp"
 #include "latenz/handling.hpp"
 #include "latenz/time.hpp"
+#include "slot_cycle.hpp"
 #include "source_monitor.hpp"
 #include "statistics.hpp"
 
 namespace latenz::hypervisor {
-
-/// What a top handler decided.
-struct Top {
-  Handling handling = Handling::direct;
-  bool asked = false;     ///< the monitor was
-  bool accepted = false;  ///< by the monitor
-};
-
-/// A bottom handler that has ended.
-struct Finished {
-  bool any = false;  ///< otherwise there was none to end, and nothing has changed
-  Handling handling = Handling::direct;
-  bool timed = false;  ///< otherwise the arrival was not kept: times are those of its queueing
-  std::uint16_t source = 0;
-  Instant arrival;
-  Instant top_start;
-  Duration latency;  ///< from the arrival
-};
-
-/// What is to be done now.
-struct Next {
-  PartitionIndex partition = nobody;        ///< runs; nobody: nothing does, or a job has ended
-  bool interposed = false;                  ///< in a job, for `budget`
-  bool job_started = false;                 ///< C_sched + C_ctx are due
-  bool job_ended = false;                   ///< C_ctx is due
-  bool overrun = false;                     ///< it ended in the middle of a bottom handler
-  std::uint16_t job_source = 0;             ///< of the job: the source that it was granted to
-  Duration budget = Duration::unbounded();  ///< execution time
-
-  /// Nothing has changed: the partition may run.
-  [[nodiscard]] bool settled() const { return !job_started && !job_ended; }
-};
 
 /// One for a processor. It has no constructor to run; begin() comes first. What it does for an
 /// event takes a bounded number of steps, whatever is pending: l in the monitor, the partitions for
@@ -77,13 +47,9 @@ class BasicDispatcher {
 
   /// Forgets all. What the plan refers to must live on.
   void begin(const DispatcherPlan& plan) {
-    slots_ = plan.slots;
-    epoch_ = plan.epoch;
+    cycle_.begin(plan.slots, plan.epoch);
     mode_ = plan.mode;
-    slot_ = slots_.size() - 1;
-    slot_start_ = Instant::long_ago();
-    slot_end_ = epoch_;
-    owner_ = running_ = nobody;
+    running_ = nobody;
     job_ = {};
     orders_ = pending_ = 0;
     ready_ = 0;
@@ -95,19 +61,17 @@ class BasicDispatcher {
 
   /// The next slot of the table begins; the first time the first one.
   void start_slot() {
-    const PartitionIndex before = owner_;
-    slot_ = slot_ + 1 < slots_.size() ? slot_ + 1 : 0;
-    slot_start_ = slot_end_;
-    slot_end_ += slots_[slot_].length;
-    owner_ = slots_[slot_].partition;
-    if (owner_ == before) return;
+    const PartitionIndex before = owner();
+    cycle_.advance();
+    const PartitionIndex after = owner();
+    if (after == before) return;
     if (before != nobody && mode_ == Mode::carry) {
       partitions_[before].jobs.release(++orders_);
       note_ready(before);
     }
-    partitions_[owner_].jobs.drop_ready();
-    partitions_[owner_].own_since = slot_start_;
-    note_ready(owner_);
+    partitions_[after].jobs.drop_ready();
+    partitions_[after].own_since = cycle_.start();
+    note_ready(after);
   }
 
   /// First half of a top handler, which may ask the monitor: what becomes of an IRQ that arrived
@@ -115,7 +79,7 @@ class BasicDispatcher {
   [[nodiscard]] Top decide(std::uint16_t index, Instant arrival) {
     Source& source = sources_[index];
     const Partition& partition = partitions_[source.partition];
-    const bool foreign = owner_at(arrival) != source.partition;
+    const bool foreign = cycle_.owner_at(arrival) != source.partition;
     const bool asks = source.monitor.is_on() && (foreign || mode_ == Mode::carry);
     if (source.monitor.is_learning()) [[unlikely]] {
       source.monitor.learn(arrival);
@@ -191,7 +155,7 @@ class BasicDispatcher {
   Next next() {
     if (job_.active) return job_is_over() ? end_job() : run_job();
     if (ready_ != 0) return start_job();
-    running_ = owner_ != nobody && partitions_[owner_].stopped ? nobody : owner_;
+    running_ = owner() != nobody && partitions_[owner()].stopped ? nobody : owner();
     return {.partition = running_};
   }
 
@@ -223,12 +187,11 @@ class BasicDispatcher {
 
   // --- what is -----------------------------------------------------------------------------------
 
-  /// Edges of the slot that has begun last: sums of whole slots from the epoch on, whenever
-  /// start_slot() is called. Before the first, the end is the epoch.
-  [[nodiscard]] Instant slot_start() const { return slot_start_; }
-  [[nodiscard]] Instant slot_end() const { return slot_end_; }
-  [[nodiscard]] std::size_t slot() const { return slot_; }
-  [[nodiscard]] PartitionIndex owner() const { return owner_; }
+  /// Of the slot that has begun last. Before the first, the end is the epoch.
+  [[nodiscard]] Instant slot_start() const { return cycle_.start(); }
+  [[nodiscard]] Instant slot_end() const { return cycle_.end(); }
+  [[nodiscard]] std::size_t slot() const { return cycle_.index(); }
+  [[nodiscard]] PartitionIndex owner() const { return cycle_.owner(); }
 
   /// No IRQ is pending, no job waits or runs.
   [[nodiscard]] bool idle() const { return pending_ == 0 && ready_ == 0 && !job_.active; }
@@ -252,17 +215,17 @@ class BasicDispatcher {
   struct Source {
     PartitionIndex partition = 0;
     Duration bottom;
-    SourceMonitor monitor;
     SourceStatistics statistics;
+    SourceMonitor monitor;
   };
 
   struct Partition {
+    bool stopped = false;
+    std::uint16_t last_moved_in = 0;  ///< source of the last one that had waited
+    std::uint64_t outside = 0;        ///< IRQs that wait for room in the queue
+    Instant own_since;                ///< start of the last slot that made the partition the owner
     Queue queue;
     InterposedJobs<QueueCapacity> jobs;
-    std::uint64_t outside = 0;        ///< IRQs that wait for room in the queue
-    std::uint16_t last_moved_in = 0;  ///< source of the last one that had waited
-    bool stopped = false;
-    Instant own_since;  ///< start of the last slot that made the partition the owner
   };
 
   struct Job {
@@ -294,24 +257,6 @@ class BasicDispatcher {
     }
   }
 
-  // --- slots -------------------------------------------------------------------------------------
-
-  [[nodiscard]] PartitionIndex owner_at(Instant arrival) const {
-    return arrival >= slot_start_ ? owner_ : earlier_owner(arrival);
-  }
-
-  /// Goes back slot by slot: a top handler is seldom late by more than one.
-  [[nodiscard, gnu::noinline]] PartitionIndex earlier_owner(Instant arrival) const {
-    std::size_t slot = slot_;
-    Instant start = slot_start_;
-    while (arrival < start) {
-      if (start <= epoch_) return nobody;
-      slot = (slot == 0 ? slots_.size() : slot) - 1;
-      start = start - slots_[slot].length;
-    }
-    return slots_[slot].partition;
-  }
-
   // --- top handlers ------------------------------------------------------------------------------
 
   static void count(SourceStatistics& statistics, Top top) {
@@ -323,12 +268,12 @@ class BasicDispatcher {
   /// The next IRQ in the queue was accepted: it gets a job, unless its own slot has begun since it
   /// arrived (R5); then mode carry remembers it.
   void grant(std::uint16_t index, Instant arrival) {
-    const PartitionIndex owner = sources_[index].partition;
-    Partition& partition = partitions_[owner];
+    const PartitionIndex target = sources_[index].partition;
+    Partition& partition = partitions_[target];
     const std::uint64_t irq = partition.queue.end();
-    if (owner_ != owner && (mode_ == Mode::carry || partition.own_since <= arrival)) {
+    if (owner() != target && (mode_ == Mode::carry || partition.own_since <= arrival)) {
       partition.jobs.add_ready(irq, index, ++orders_);
-      ready_ |= bit(owner);
+      ready_ |= bit(target);
     } else if (mode_ == Mode::carry) {
       partition.jobs.add_unready(irq, index);
     }
@@ -421,14 +366,9 @@ class BasicDispatcher {
   }
 
   // Zero before begin(), so that a static dispatcher takes no place in an image.
-  std::span<const PlannedSlot> slots_;
-  Instant epoch_;
-  Instant slot_start_;
-  Instant slot_end_;
-  std::size_t slot_ = 0;
-  PartitionIndex owner_ = 0;
-  PartitionIndex running_ = 0;  ///< executes guest code, if any
+  SlotCycle cycle_;
   Mode mode_ = Mode::plain;
+  PartitionIndex running_ = 0;  ///< executes guest code, if any
   Job job_;
   std::uint32_t ready_ = 0;   ///< partitions that have a job to start
   std::uint64_t orders_ = 0;  ///< jobs made ready, those of a slot's end counting as one

@@ -16,14 +16,15 @@ namespace latenz::hypervisor {
 ///
 /// What is behind either of them is kept. Dropping jobs and making them ready again moves an index,
 /// whatever their number: nothing here has a loop.
+///
+/// Capacity is that of the partition's queue.
 template <std::size_t Capacity>
 class InterposedJobs {
  public:
   static_assert(std::has_single_bit(Capacity), "positions are masked");
 
-  [[nodiscard]] bool full() const {
-    return end_ - (ready_ < unspent_ ? ready_ : unspent_) == Capacity;
-  }
+  /// Those behind unspent_ are of pending IRQs, for which the queue has room.
+  [[nodiscard]] bool full() const { return end_ - ready_ == Capacity; }
 
   [[nodiscard]] bool any_ready() const { return ready_ != end_; }
   [[nodiscard]] std::uint64_t ready() const { return end_ - ready_; }
@@ -80,12 +81,12 @@ class InterposedJobs {
     std::uint16_t source = 0;
   };
 
-  std::array<Job, Capacity> jobs_;
   std::uint64_t unspent_ = 0;
   std::uint64_t ready_ = 0;
   std::uint64_t end_ = 0;
   std::uint64_t released_end_ = 0;  ///< jobs before this one were made ready together
   std::uint64_t released_ = 0;
+  std::array<Job, Capacity> jobs_;
 };
 
 }  // namespace latenz::hypervisor

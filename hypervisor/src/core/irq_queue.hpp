@@ -47,9 +47,9 @@ class IrqQueue {
  private:
   static constexpr std::uint64_t mask = Capacity - 1;
 
-  std::array<PendingIrq, Capacity> irqs_;
   std::uint64_t first_ = 0;
   std::uint64_t end_ = 0;
+  std::array<PendingIrq, Capacity> irqs_;
 };
 
 }  // namespace latenz::hypervisor

@@ -77,11 +77,11 @@ class SourceMonitor {
     if (length > 0) switch_on(learned);
   }
 
-  Late<DistanceLearner<longest_distance_vector>> learner_;
-  Late<DistanceMonitor<longest_distance_vector>> monitor_;
   const PlannedSource* source_ = nullptr;
   std::uint64_t learn_left_ = 0;
   Phase phase_ = Phase::off;
+  Late<DistanceLearner<longest_distance_vector>> learner_;
+  Late<DistanceMonitor<longest_distance_vector>> monitor_;
 };
 
 }  // namespace latenz::hypervisor
