@@ -42,11 +42,6 @@
 
 #include "qemu_plugin.hpp"
 
-#define LATENZ_EXPORT extern "C" __attribute__((visibility("default")))
-
-// NOLINTNEXTLINE(readability-identifier-naming) the name is QEMU's
-LATENZ_EXPORT const int qemu_plugin_version = latenz::probe::qemu_plugin_interface;
-
 namespace latenz::probe {
 namespace {
 
@@ -303,8 +298,7 @@ bool reads_counter(std::span<const std::uint8_t> code) {
   if (code.size() != 4) {
     return false;
   }
-  const std::uint32_t word =
-      code[0] | (unsigned{code[1]} << 8U) | (unsigned{code[2]} << 16U) | (unsigned{code[3]} << 24U);
+  const std::uint32_t word = word_of(code);
   const std::uint32_t mrs = word & ~0x1fU;       // of CNTPCT_EL0, CNTVCT_EL0, CNTPCTSS, CNTVCTSS
   const auto is_mrrc = [](std::uint32_t each) {  // of CNTPCT, CNTVCT
     const std::uint32_t fixed = each & 0x0ff00fffU;
@@ -312,11 +306,6 @@ bool reads_counter(std::span<const std::uint8_t> code) {
   };
   return mrs == 0xd53be020U || mrs == 0xd53be040U || mrs == 0xd53be0a0U || mrs == 0xd53be0c0U ||
          is_mrrc(word) || is_mrrc(std::rotl(word, 16));  // T32 has its halves the other way round
-}
-
-std::span<const std::uint8_t> code_of(const qemu_plugin_insn* instruction,
-                                      std::span<std::uint8_t> bytes) {
-  return bytes.first(qemu_plugin_insn_data(instruction, bytes.data(), bytes.size()));
 }
 
 /// The code of a block in hexadecimal, its instructions separated by dots.
@@ -417,12 +406,11 @@ int refuse(const char* what, const char* which = "") {
   return 1;
 }
 
+}  // namespace
+
 int install(qemu_plugin_id_t id, const qemu_info_t& info, std::span<char*> arguments) {
-  if (info.version.min > qemu_plugin_interface || info.version.cur < qemu_plugin_interface) {
-    return refuse("this QEMU has another plugin interface; take QEMU 9.2 or newer");
-  }
-  if (!info.system_emulation) {
-    return refuse("only whole systems are recorded; take qemu-system-*");
+  if (const char* mistake = misfit(info); mistake != nullptr) {
+    return refuse(mistake);
   }
   if (std::cmp_greater(info.system.smp_vcpus, most_cpus)) {
     return refuse("at most 8 CPUs are recorded");
@@ -449,11 +437,4 @@ int install(qemu_plugin_id_t id, const qemu_info_t& info, std::span<char*> argum
   return 0;
 }
 
-}  // namespace
 }  // namespace latenz::probe
-
-// NOLINTNEXTLINE(readability-identifier-naming) the name is QEMU's
-LATENZ_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int argc,
-                                      char** argv) {
-  return latenz::probe::install(id, *info, {argv, static_cast<std::size_t>(argc)});
-}

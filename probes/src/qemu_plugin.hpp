@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the path recorder uses of QEMU's plugin interface.
+// What our plugins use of QEMU's plugin interface, and what they share.
 //
 // Declared here because distributions ship QEMU without its header. QEMU compares
 // `qemu_plugin_version`, which every plugin defines, with the versions it supports, and refuses to
@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace latenz::probe {
 
@@ -89,3 +90,33 @@ void* qemu_plugin_scoreboard_find(qemu_plugin_scoreboard* scores, unsigned vcpu)
 
 }  // extern "C"
 // NOLINTEND(readability-identifier-naming)
+
+namespace latenz::probe {
+
+/// Defined by each plugin: registers what it wants to be told; returns 0, or what ends QEMU.
+int install(qemu_plugin_id_t id, const qemu_info_t& info, std::span<char*> arguments);
+
+/// Returns why a plugin of ours cannot serve this QEMU, null if it can.
+inline const char* misfit(const qemu_info_t& info) {
+  if (info.version.min > qemu_plugin_interface || info.version.cur < qemu_plugin_interface) {
+    return "this QEMU has another plugin interface; take QEMU 9.2 or newer";
+  }
+  return info.system_emulation ? nullptr : "only for whole systems; take qemu-system-*";
+}
+
+/// The bytes of an instruction as they are in memory.
+inline std::span<const std::uint8_t> code_of(const qemu_plugin_insn* instruction,
+                                             std::span<std::uint8_t> bytes) {
+  return bytes.first(qemu_plugin_insn_data(instruction, bytes.data(), bytes.size()));
+}
+
+/// Up to four bytes of an instruction as a number.
+inline std::uint32_t word_of(std::span<const std::uint8_t> code) {
+  std::uint32_t word = 0;
+  for (std::size_t i = 0; i < code.size() && i < sizeof word; ++i) {
+    word |= std::uint32_t{code[i]} << (8 * i);
+  }
+  return word;
+}
+
+}  // namespace latenz::probe

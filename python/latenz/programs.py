@@ -1,5 +1,6 @@
-"""Where the native programs of the probes room are installed."""
+"""Where the native programs of the probes room are installed, and how QEMU loads our plugins."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -32,3 +33,21 @@ def board_program(name: str) -> Path:
     if Path(name).name != name or not path.is_file():
         raise BadInput("is not installed", str(path), "run setup/ensure boards to build it")
     return path
+
+
+def plugin_arguments(name: str, *options: str) -> tuple[str, ...]:
+    """Return what makes QEMU load a plugin of ours.
+
+    Args:
+        name: The plugin, such as `latenz-exact-wait`.
+        options: What it is given, each as NAME=VALUE.
+
+    Raises:
+        BadInput: The plugin is not installed.
+    """
+    return ("-plugin", ",".join((f"file={escaped(probe_program(f'{name}.so'))}", *options)))
+
+
+def escaped(path: Path) -> str:
+    """Write a path as a value in QEMU's options, where a comma separates."""
+    return os.fspath(path).replace(",", ",,")

@@ -14,15 +14,13 @@ from typing import BinaryIO
 import attr
 from labgrid import target_factory
 from labgrid.driver.common import Driver
-from labgrid.driver.consoleexpectmixin import ConsoleExpectMixin
-from labgrid.protocol import ConsoleProtocol
-from pexpect import TIMEOUT
 from qemu.qmp.legacy import QEMUMonitorProtocol
 
 from latenz.boards.payload import Load, Payload
 from latenz.boards.protocol import PayloadProtocol
 from latenz.errors import BadInput
 from latenz.keeper import KeptProgram
+from latenz.programs import escaped, plugin_arguments
 
 # What goes wrong with the monitor is told in our own words.
 logging.getLogger("qemu.qmp").addHandler(logging.NullHandler())
@@ -30,11 +28,12 @@ logging.getLogger("qemu.qmp").addHandler(logging.NullHandler())
 _START_LIMIT_S = 30.0
 _GRACE_S = 2.0
 _CHUNK = 1 << 16
+_PAUSE_S = 0.02
 
 
 @target_factory.reg_driver
 @attr.s(eq=False)
-class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadProtocol):
+class LatenzEmulatorDriver(Driver, PayloadProtocol):
     """Runs a payload in QEMU, so that nothing of it outlives Latenz and no wait lasts for ever.
 
     Unlike labgrid's own driver it takes any number of files and serial lines, keeps what the
@@ -62,7 +61,7 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
         self._extra: tuple[str, ...] = ()
         self._program: KeptProgram | None = None
         self._monitor: QEMUMonitorProtocol | None = None
-        self._lines: list[socket.socket] = []
+        self._lines: list[BinaryIO] = []
         self._logs: list[BinaryIO] = []
         self.command: list[str] = []
 
@@ -83,7 +82,7 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
         }
 
     def on(self) -> None:
-        """Start the emulator; when it has given its serial lines and its monitor, let it run."""
+        """Start the emulator; when its monitor answers, let it run."""
         if self._program is not None:
             return
         # Paths of sockets must be short: not in the run folder.
@@ -102,10 +101,8 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
             with suppress(Exception):
                 self._monitor.close()
             self._monitor = None
-        for line in self._lines:
-            line.close()
-        for log in self._logs:
-            log.close()
+        for each in (*self._lines, *self._logs):
+            each.close()
         self._lines, self._logs = [], []
         if self._program is not None:
             self._program.stop()
@@ -127,20 +124,24 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
 
     def read_all(self, timeout_s: float) -> list[tuple[int, bytes]]:
         """Return what the serial lines have brought, waiting for at most the given time."""
-        ready, _, _ = select.select(self._lines, [], [], timeout_s)
-        found = [(self._lines.index(line), data) for line in ready if (data := line.recv(_CHUNK))]
-        for number, data in found:
-            self._logs[number].write(data)
-            self._logs[number].flush()
-        if ready and not found:
-            raise BadInput(self._ending(), os.fspath(self._folder))
-        return found
+        until = time.monotonic() + timeout_s
+        while True:
+            alive = self.alive  # asked first: what it said before its end is read
+            pieces = [line.read(_CHUNK) for line in self._lines]
+            found = [(number, piece) for number, piece in enumerate(pieces) if piece]
+            for number, piece in found:
+                self._logs[number].write(piece)
+                self._logs[number].flush()
+            if found:
+                return found
+            if not alive:
+                raise BadInput(self._ending(), os.fspath(self._folder))
+            if time.monotonic() >= until:
+                return []
+            time.sleep(_PAUSE_S)
 
     def _ending(self) -> str:
-        """Return how the emulator ended, which has closed its serial lines."""
-        until = time.monotonic() + _GRACE_S
-        while self.alive and time.monotonic() < until:
-            time.sleep(0.02)
+        """Return how the emulator ended."""
         status = self._program.stop() if self._program is not None else 0
         if status < 0:
             return f"the emulator was killed by signal {-status}"
@@ -148,37 +149,21 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
             return f"the emulator failed: {self._last_words()}"
         return "the board switched itself off before it was done"
 
-    def _read(
-        self,
-        size: int = 1,  # noqa: ARG002 - labgrid keeps what is more
-        timeout: float = 0.0,
-        max_size: int | None = None,  # noqa: ARG002
-    ) -> bytes:
-        for number, data in self.read_all(timeout):
-            if number == 0:
-                return data
-        raise TIMEOUT("the serial line brought nothing")
-
-    def _write(self, data: bytes) -> None:
-        self._lines[0].sendall(data)
-
     def _start(self, sockets: Path) -> None:
         payload = self._payload
         if payload is None:
             raise BadInput("has nothing to boot", "the emulator", "prepare a payload first")
-        listening = [_listen(sockets / f"serial{number}") for number in range(payload.uarts)]
-        monitor = QEMUMonitorProtocol(str(sockets / "monitor"), server=True)
+        listening = _listen(sockets / "monitor")
+        for number in range(payload.uarts):
+            self._lines.append(_empty(sockets / f"serial{number}"))
+            self._logs.append((self._folder / _log_name(number)).open("wb"))
         self.command = [self._emulator(), *self._arguments(payload, sockets), *self._extra]
         log = self._folder / "emulator.log"
         self._program = KeptProgram(self.command, self._folder / "emulator.out", log, _GRACE_S)
         try:
-            self._lines = [self._accepted(each) for each in listening]
-            self._logs = [
-                (self._folder / _log_name(number)).open("wb") for number in range(payload.uarts)
-            ]
+            self._monitor = monitor = QEMUMonitorProtocol(self._accepted(listening))
+            monitor.connect()
             monitor.settimeout(_START_LIMIT_S)
-            monitor.accept(_START_LIMIT_S)
-            self._monitor = monitor
             if payload.real_time_cores:
                 self._switch_on_real_time_core(monitor)
             monitor.cmd("cont")
@@ -189,16 +174,15 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
                 f"the emulator did not start: {self._last_words()} ({error})", str(log)
             ) from None
         finally:
-            for each in listening:
-                each.close()
+            listening.close()
 
     def _accepted(self, listening: socket.socket) -> socket.socket:
-        """Wait until the emulator has opened a serial line, or has ended."""
+        """Wait until the emulator has connected its monitor and speaks, or has ended."""
         deadline = time.monotonic() + _START_LIMIT_S
         while time.monotonic() < deadline and self.alive:
             with suppress(TimeoutError):
                 line, _ = listening.accept()
-                line.setblocking(False)
+                select.select([line], [], [], _START_LIMIT_S)
                 return line
         raise BadInput(
             f"the emulator did not start: {self._last_words()}",
@@ -224,9 +208,12 @@ class LatenzEmulatorDriver(ConsoleExpectMixin, Driver, ConsoleProtocol, PayloadP
             arguments.append("-no-reboot")
         # Time is instructions, and the date is always the same: see docs/boards.md.
         arguments += ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm"]
+        arguments += plugin_arguments("latenz-exact-wait")
+        # To files, which take all at once: the models of some serial lines tell the guest when
+        # whoever reads is slow.
         for number in range(payload.uarts):
             line = f"serial{number}"
-            arguments += ["-chardev", f"socket,id={line},path={sockets / line}"]
+            arguments += ["-chardev", f"file,id={line},path={sockets / line}"]
             arguments += ["-serial", f"chardev:{line}"]
         arguments += ["-chardev", f"socket,id=monitor,path={sockets / 'monitor'}"]
         arguments += ["-mon", "chardev=monitor,mode=control"]
@@ -259,9 +246,10 @@ def _log_name(number: int) -> str:
     return "console.log" if number == 0 else f"console{number}.log"
 
 
-def _escaped(path: Path) -> str:
-    """Write a path as a value in QEMU's options, where a comma separates."""
-    return os.fspath(path).replace(",", ",,")
+def _empty(path: Path) -> BinaryIO:
+    """Return a new file to read from, while the emulator writes."""
+    path.write_bytes(b"")
+    return path.open("rb", buffering=0)
 
 
 def _files(payload: Payload) -> list[str]:
@@ -278,7 +266,7 @@ def _files(payload: Payload) -> list[str]:
 
 
 def _loader(load: Load) -> str:
-    words = [f"loader,file={_escaped(load.path)}"]
+    words = [f"loader,file={escaped(load.path)}"]
     if load.address is not None:
         words += [f"addr={load.address:#x}", "force-raw=on"]
     if load.cpu is not None:

@@ -8,7 +8,6 @@ tick of the timer that measured it. The emulator takes no time to raise and to t
 t_irq is 0 here, which it is on no silicon.
 """
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from latenz.explain.model import PathFile
 from latenz.explain.recording import read_recording
 from latenz.explain.software import Software
 from latenz.explain.symbols import SymbolTable
-from latenz.programs import probe_program
+from latenz.programs import escaped, plugin_arguments
 
 _RECORDING = "path.txt"
 
@@ -50,11 +49,13 @@ class Recorder:
         Raises:
             BadInput: The recorder is not installed.
         """
-        plugin = _escaped(probe_program("latenz-path-recorder.so"))
-        handlers = ",".join(f"handler={address:#x}" for address in self._handlers)
-        output = _escaped(self._recording)
-        counts = f"captures={self._captures},skip={self._skip}"
-        return ("-plugin", f"file={plugin},{handlers},{counts},output={output}")
+        return plugin_arguments(
+            "latenz-path-recorder",
+            *(f"handler={address:#x}" for address in self._handlers),
+            f"captures={self._captures}",
+            f"skip={self._skip}",
+            f"output={escaped(self._recording)}",
+        )
 
     def read(
         self,
@@ -96,8 +97,3 @@ def handlers(symbols: SymbolTable, pattern: str = "::on_interrupt(") -> tuple[in
     if not found:
         raise BadInput(f"there is no function {pattern!r}", "the firmware", "build it again")
     return found
-
-
-def _escaped(path: Path) -> str:
-    """Write a path as a value in QEMU's options, where a comma separates."""
-    return os.fspath(path).replace(",", ",,")

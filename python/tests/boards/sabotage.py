@@ -6,9 +6,7 @@ real thing: real emulator, real firmware, real frames.
 
 import os
 import random
-import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,9 +19,9 @@ def value_of(option: str) -> str:
     return sys.argv[sys.argv.index(option) + 1]
 
 
-def serial_path() -> str:
-    word = next(each for each in sys.argv if each.startswith("socket,id=serial0,"))
-    return word.split("path=")[1].split(",")[0]
+def console_path() -> str:
+    word = next(each for each in sys.argv if each.startswith("file,id=serial0,"))
+    return word.split("path=")[1]
 
 
 def start(arguments: list[str]) -> subprocess.Popen[bytes]:
@@ -40,25 +38,19 @@ def spoiled_copy(option: str, spoil) -> list[str]:
 
 def through(spoil) -> int:
     """Run QEMU with its serial line led through a function on bytes."""
-    real = serial_path()
+    real = console_path()
     false = real + "-spoiled"
-    listening = socket.socket(socket.AF_UNIX)
-    listening.bind(false)
-    listening.listen(1)
-    program = start([each.replace(f"path={real}", f"path={false}") for each in sys.argv[1:]])
-    emulator, _ = listening.accept()
-    latenz = socket.socket(socket.AF_UNIX)
-    latenz.connect(real)
-    while True:
-        ready, _, _ = select.select([emulator], [], [], 0.2)
-        if ready:
-            data = emulator.recv(4096)
-            if not data:
-                break
-            latenz.sendall(spoil(data))
-        elif program.poll() is not None:
-            break
-    return program.wait()
+    Path(false).touch()
+    with Path(false).open("rb", buffering=0) as emulator, Path(real).open("ab", buffering=0) as out:
+        program = start([each.replace(f"path={real}", f"path={false}") for each in sys.argv[1:]])
+        while True:
+            ended = program.poll() is not None
+            if data := emulator.read(4096):
+                out.write(spoil(data))
+            elif ended:
+                return program.wait()
+            else:
+                time.sleep(0.01)
 
 
 def dropping(data: bytes, source=random.Random(3)) -> bytes:  # noqa: B008
@@ -77,6 +69,17 @@ def killed_after(seconds: float) -> int:
     program.wait()
     os.kill(os.getpid(), signal.SIGKILL)
     return 1
+
+
+def with_late_wakeups(arguments: list[str]) -> int:
+    """Run QEMU as on a loaded host; what delays it is built beside the tool that stands for it."""
+    os.environ["LD_PRELOAD"] = str(Path(sys.argv[0]).with_name("late_wakeups.so"))
+    return start(arguments).wait()
+
+
+def without_plugin(arguments: list[str]) -> list[str]:
+    at = arguments.index("-plugin")
+    return arguments[:at] + arguments[at + 2 :]
 
 
 FILES = {
@@ -100,6 +103,10 @@ def main(how: str) -> int:
         return through(noisy)
     if how == "silent":
         return through(lambda _data: b"")
+    if how == "late":
+        return with_late_wakeups(sys.argv[1:])
+    if how == "late, plugin left out":
+        return with_late_wakeups(without_plugin(sys.argv[1:]))
     if how == "killed":
         return killed_after(1.0)
     raise SystemExit(f"no such sabotage: {how}")

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from latenz.boards import images
+from latenz.programs import plugin_arguments
 
 SOURCE = Path(__file__).parent / "guest"
 TICK_NS = 16
@@ -15,6 +16,7 @@ SAMPLES = 20
 EMULATOR = [
     *("qemu-system-aarch64", "-cpu", "cortex-a53", "-nodefaults", "-display", "none"),
     *("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm"),
+    *plugin_arguments("latenz-exact-wait"),
 ]
 CHOSEN = """chosen {
   #address-cells = <2>; #size-cells = <2>; stdout-path = "/pl011@9000000";

@@ -11,9 +11,10 @@ from typing import Any
 
 from latenz._core import EndFrame, FrameReader, SamplesFrame, TextFrame
 from latenz.boards.firmware import Parameters, image
+from latenz.programs import plugin_arguments
 
 COMMON = ["-display", "none", "-monitor", "none", "-nic", "none", "-icount", "shift=0,sleep=off"]
-CLOCK = ["-rtc", "base=2026-01-01,clock=vm"]
+CLOCK = ["-rtc", "base=2026-01-01,clock=vm", *plugin_arguments("latenz-exact-wait")]
 # Generic timers count nanoseconds: one instruction is one tick.
 MACHINES = {
     "virt": "-M virt,gic-version=2 -cpu cortex-a53,cntfrq=1000000000 -m 128",
