@@ -87,6 +87,7 @@ def run(
 
     Example: latenz hypervisor run experiments/systems/can-gateway.toml --irqs 2000 -o results/hv
     """
+    _check_bench(bench)
     built = _built(system, mode, arrivals, irqs, seed)
     writer = _writer(output, bench)
     brought, stopped = _boot(built, bench, writer, wanted=not json)
@@ -130,6 +131,7 @@ def costs(
 
     Example: latenz hypervisor costs experiments/systems/can-gateway.toml -o measured.toml
     """
+    _check_bench(bench)
     built = _built(system, mode, arrivals, irqs, seed)
     brought, stopped = _boot(built, bench, None, wanted=not json)
     measured = brought.measured
@@ -186,6 +188,12 @@ def _built(
 
     ensure_built()
     return build_image(system, mode_of(mode), listed=arrivals, irqs=irqs, seed=seed)
+
+
+def _check_bench(bench: str) -> None:
+    from latenz.hypervisor.run import environment_of
+
+    environment_of(bench)
 
 
 def _writer(folder: Path | None, bench: str) -> "RunWriter | None":

@@ -88,11 +88,28 @@ def build(
     """
     system, text = read_system_file(path)
     chosen: Mode = mode or system.mode
-    check_limits(system, text.where)
-    _check_devices(system, text.where)
-    _check_schedulable(system, chosen, text.where)
-    programs = _programs(system, text.where)
     raised = arrivals(system, chosen, listed, irqs, seed)
+    return build_system(system, chosen, raised, text.where)
+
+
+def build_system(
+    system: System, chosen: Mode, raised: Arrivals, where: Where = lambda _place: "system"
+) -> Built:
+    """Make an image of a system.
+
+    Args:
+        system: What the partitions are and do.
+        chosen: How interrupts in foreign slots are handled.
+        raised: The interrupts.
+        where: Tells where something of the system was written down, for messages.
+
+    Raises:
+        BadInput: As `build`.
+    """
+    check_limits(system, where)
+    _check_devices(system, where)
+    _check_schedulable(system, chosen, where)
+    programs = _programs(system, where)
     plan = MemoryPlan()
     plan.place("configuration", 1)
     placement = _placed(plan, system, programs, raised)

@@ -1,0 +1,155 @@
+"""What the hypervisor reads is what the system says: by its own headers and its own checks."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from made_systems import systems
+
+from latenz.analysis import Simulator
+from latenz.analysis.simulate import simulated_irqs
+from latenz.hypervisor import configuration
+from latenz.hypervisor.build import build
+from latenz.system import write_system
+
+CORE = Path("hypervisor/src/core")
+READER = Path(__file__).parent / "read_block.cpp"
+RESTART, READY, CONSOLE = 1, 2, 4
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory) -> Path:
+    program = tmp_path_factory.mktemp("reader") / "read_block"
+    folders = [f"-I{CORE}", "-Ihypervisor/include", "-Icore/include"]
+    files = [READER, CORE / "configuration_check.cpp"]
+    subprocess.run(["g++", "-std=c++20", "-O1", *folders, *files, "-o", program], check=True)
+    return program
+
+
+def told(reader: Path, image: Path) -> list[list]:
+    """Lines of a name and numbers; quoted words stay words."""
+    done = subprocess.run([reader, image], capture_output=True, text=True, check=True)
+    return [
+        [word if re.search(r"[^\d-]|^$", word) else int(word) for word in shlex.split(line)]
+        for line in done.stdout.splitlines()
+    ]
+
+
+def lines(found: list[list], name: str) -> list[list]:
+    return [line[1:] for line in found if line[0] == name]
+
+
+def cut(name: str) -> str:
+    while len(name.encode()) > 31:
+        name = name[:-1]
+    return name
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(system=systems())
+def test_the_hypervisor_reads_what_the_system_says(tmp_path, reader, system):
+    path = tmp_path / "system.toml"
+    write_system(system, path)
+    built = build(path, irqs=60, seed=3)
+    built.write(tmp_path / "image.elf")
+    found = told(reader, tmp_path / "image.elf")
+    assert lines(found, "problem") == [[""]]
+    assert not lines(found, "overlap")
+    modes = ["plain", "paper", "carry"]
+    ((mode, flags, end, repeats, cycles, trace, records),) = lines(found, "head")
+    assert (mode, flags, end, repeats, cycles) == (modes.index(system.mode), 1, 2**31, 1, 1)
+    alone = [each.name for each in system.hosted if each.name not in system.partitions]
+    names = [*system.partitions, *alone]
+    hosted = {each.name: each for each in system.hosted}
+    partitions = lines(found, "partition")
+    assert [line[0] for line in partitions] == [cut(name) for name in names]
+    for name, (_, cpu, flags, memory, guest, size, entry, argument) in zip(
+        names, partitions, strict=True
+    ):
+        own = hosted.get(name)
+        assert size == (own.memory if own else 8 << 20)
+        assert (cpu, guest, entry, argument) == (own.cpu if own else 0, 2**30, 2**30, 0)
+        restarts = own is not None and own.on_fault == "restart"
+        assert flags == READY + CONSOLE + RESTART * restarts
+        assert memory % 2**21 == 0
+    assert lines(found, "slot") == [
+        [names.index(slot.partition), slot.length_ns] for slot in system.slots
+    ]
+    for number, (source, line) in enumerate(
+        zip(system.sources, lines(found, "source"), strict=True)
+    ):
+        learning = source.learning
+        assert line == [
+            source.name,
+            names.index(source.partition),
+            1 if source.monitor else 0,
+            source.interrupt or 64 + number,
+            learning.length if learning else 0,
+            learning.events if learning else 0,
+            source.bottom_ns,
+        ]
+    for source, distances in zip(system.sources, lines(found, "distances"), strict=True):
+        given = source.monitor.distances_ns if source.monitor else ()
+        assert len(distances) == len(given)
+        assert all(after >= before for before, after in zip(given, distances, strict=True))
+        for a in range(len(distances)):  # closed: of a + b gaps none is shorter than its parts
+            for b in range(len(distances) - a - 1):
+                assert distances[a + b + 1] >= distances[a] + distances[b]
+    devices = [
+        [names.index(each.name), 3, device.physical, device.physical, device.size]
+        for each in system.hosted
+        for device in each.devices
+    ]
+    mappings = lines(found, "mapping")
+    assert [line for line in mappings if line[1] == 3] == devices
+    views = [
+        [names.index(name), 1, memory.address, memory.size]
+        for memory in system.shared
+        for name in memory.partitions
+    ]
+    assert [line[:3] + line[4:] for line in mappings if line[1] == 1] == views
+    assert sorted(lines(found, "interrupt")) == sorted(
+        [names.index(each.name), interrupt]
+        for each in system.hosted
+        for device in each.devices
+        for interrupt in device.interrupts
+    )
+    assert lines(found, "arrival") == simulated_arrivals(system)
+    assert records > 5 * 60
+    assert trace > 0
+
+
+def simulated_arrivals(system):
+    simulator = Simulator(system, irqs=60, seed=3, watch="irqs")
+    irqs = list(simulated_irqs(simulator))
+    rows = zip(
+        np.concatenate([each.arrival_ns for each in irqs]).tolist(),
+        np.concatenate([each.source for each in irqs]).tolist(),
+        strict=True,
+    )
+    return [list(row) for row in sorted(rows)]
+
+
+def test_a_flipped_bit_anywhere_is_noticed(tmp_path, reader):
+    path = Path("experiments/systems/can-gateway.toml")
+    build(path, irqs=10).write(tmp_path / "image.elf")
+    whole = bytearray((tmp_path / "image.elf").read_bytes())
+    start = whole.index(configuration.MAGIC.to_bytes(8, "little"))
+    for offset in range(0, configuration.SIZE, 281):
+        whole[start + offset] ^= 0x10
+        (tmp_path / "damaged.elf").write_bytes(whole)
+        whole[start + offset] ^= 0x10
+        assert lines(told(reader, tmp_path / "damaged.elf"), "problem") != [[""]]
+
+
+@pytest.mark.parametrize("path", sorted(Path("experiments/systems").glob("*.toml")), ids=str)
+@pytest.mark.parametrize("mode", ["plain", "paper", "carry"])
+def test_all_examples_are_taken(tmp_path, reader, path, mode):
+    build(path, mode, irqs=None if "ecu" in path.name else 100).write(tmp_path / "image.elf")
+    assert lines(told(reader, tmp_path / "image.elf"), "problem") == [[""]]
