@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <ostream>
+#include <random>
 #include <span>
 #include <vector>
 
@@ -263,5 +264,29 @@ TEST(Coincidences, AroundJobsOfBothPartitions) {
                                    Event::edge, Event::next,    Event::next};
   for (const Mode mode : {Mode::paper, Mode::carry}) {
     EXPECT_GT(explore(mode, both, 5), 50'000U);
+  }
+}
+
+TEST(Coincidences, InLongRandomSequences) {
+  std::mt19937_64 random(6);
+  for (int round = 0; round < 300; ++round) {
+    for (const Mode mode : {Mode::plain, Mode::paper, Mode::carry}) {
+      Pair pair(mode);
+      std::vector<Event> sequence;
+      const std::uint64_t calm = 1 + (random() % 4);  // else queues are nearly always full
+      while (sequence.size() < 500) {
+        auto event = static_cast<Event>(random() % 11);
+        if (random() % 4 < calm && event != Event::edge) {
+          event = random() % 2 == 0 ? Event::next : Event::finish;
+        }
+        if (event == Event::stop_1 && random() % 20 != 0) {
+          event = Event::execute;
+        }
+        sequence.push_back(event);
+        pair.apply(event);
+        pair.compare();
+        ASSERT_FALSE(HasFailure()) << sequence << "mode " << static_cast<int>(mode);
+      }
+    }
   }
 }

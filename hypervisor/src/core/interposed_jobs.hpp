@@ -27,7 +27,6 @@ class InterposedJobs {
   [[nodiscard]] bool full() const { return end_ - ready_ == Capacity; }
 
   [[nodiscard]] bool any_ready() const { return ready_ != end_; }
-  [[nodiscard]] std::uint64_t ready() const { return end_ - ready_; }
 
   /// When the oldest ready job was made ready, compared with those of other partitions; only if
   /// there is one.
