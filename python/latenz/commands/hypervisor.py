@@ -205,26 +205,31 @@ def _writer(folder: Path | None, bench: str) -> "RunWriter | None":
 def _boot(
     built: "Built", bench: str, writer: "RunWriter | None", *, wanted: bool
 ) -> "tuple[Boot, bool]":
-    """Return what a boot brought, and whether it was stopped by a signal."""
+    """Return what a boot brought, and whether it was stopped by a signal.
+
+    Raises:
+        typer.Exit: It was stopped before it brought anything.
+    """
     from threading import Event
 
+    from latenz.errors import BadInput
     from latenz.hypervisor.run import boot
     from latenz.progress import counting
     from latenz.signals import stopped_by_signals
 
     asked = Event()
     label = f"{bench}: {len(built.arrivals):,} interrupts; records received"
-    with (
-        stopped_by_signals(asked.set),
-        counting(label, None, wanted=wanted) as progress,
-    ):
-        brought = boot(
-            built,
-            bench,
-            writer.folder if writer else None,
-            stopped=asked.is_set,
-            report=progress,
-        )
+    try:
+        with stopped_by_signals(asked.set), counting(label, None, wanted=wanted) as progress:
+            folder = writer.folder if writer else None
+            brought = boot(built, bench, folder, stopped=asked.is_set, report=progress)
+    except BadInput as mistake:
+        if writer:
+            writer.close("interrupted" if asked.is_set() else "failed")
+        if not asked.is_set():
+            raise
+        typer.echo(f"latenz: {mistake}", err=True)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     return brought, asked.is_set()
 
 

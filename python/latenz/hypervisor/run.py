@@ -177,7 +177,7 @@ def _so_far(built: Built, received: "Received", trace: bytes) -> Statistics:
     records = read_records(trace)
     first = records[records["kind"] == Kind.SLOT_SWITCH][:1]
     if not first.size or received.hello is None:
-        raise BadInput("was stopped before it told anything", "the run", "let it end")
+        raise BadInput("was stopped before it told anything", "the run")
     raised, completed = (
         np.bincount(
             records["source"][records["kind"] == kind], minlength=len(built.system.sources)

@@ -114,6 +114,21 @@ def test_what_the_processor_did_comes_back(system, irqs):
     assert {BOTTOM, INTERPOSED} >= set(back.activity.tolist()) - {0, 1, 3}
 
 
+def test_interposed_jobs_come_back():
+    """Short runs: in most nothing comes while the hypervisor goes to a job or back."""
+    seen = 0
+    for path in (GATEWAY, Path("experiments/systems/beckert2014-10-percent.toml")):
+        for seed in range(30):
+            system = replace(read_system(path), mode="carry")
+            _, done, writer, trace, statistics = written(system, irqs=12, seed=seed)
+            jobs = any(record[3] == Kind.JOB_START for record in writer.records)
+            if jobs and not writer.split:
+                run = measured(system, "carry", read_records(trace), statistics)
+                assert columns(segments(system, run)) == columns(done)
+                seen += 1
+    assert seen > 20
+
+
 def test_a_counter_of_another_rate():
     """At 62.5 MHz a tick is 16 ns: a schedule on a grid of 16 ns comes back exactly."""
     system = read_system(GATEWAY)
