@@ -89,6 +89,7 @@ def run(
     """
     _check_bench(bench)
     built = _built(system, mode, arrivals, irqs, seed)
+    _warn(built)
     writer = _writer(output, bench)
     brought, stopped = _boot(built, bench, writer, wanted=not json)
     measured = brought.measured
@@ -133,6 +134,7 @@ def costs(
     """
     _check_bench(bench)
     built = _built(system, mode, arrivals, irqs, seed)
+    _warn(built)
     brought, stopped = _boot(built, bench, None, wanted=not json)
     measured = brought.measured
     if measured.costs is None or measured.sections is None:
@@ -194,6 +196,14 @@ def _check_bench(bench: str) -> None:
     from latenz.hypervisor.run import environment_of
 
     environment_of(bench)
+
+
+def _warn(built: "Built") -> None:
+    if built.processors > 1:
+        told = (
+            "an emulator's processors share its clock: latencies and costs have the others' turns"
+        )
+        typer.echo(f"latenz: warning: {told} in them", err=True)
 
 
 def _writer(folder: Path | None, bench: str) -> "RunWriter | None":

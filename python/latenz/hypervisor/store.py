@@ -91,6 +91,8 @@ def _sample_set(name: str, number: int, built: Built, run: Measured, bench: str)
     begin_ns = irqs.top_start_ns if run.outcome.latency_from == "top" else irqs.arrival_ns
     shares = (figures.direct, figures.interposed, figures.delayed)
     notes = [] if run.outcome.complete else ["not all interrupts had ended"]
+    if built.processors > 1:
+        notes.append("other processors ran, and the emulator counts their instructions, too")
     metadata = Metadata(
         name=f"{name}/{figures.name}",
         time_base=TimeBase.VIRTUAL,

@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections import Counter
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from latenz.hypervisor.build import build
 from latenz.hypervisor.costs import with_costs
 from latenz.hypervisor.run import boot
 from latenz.store.run import Run
-from latenz.system import read_system
+from latenz.system import Learning, Monitor, Periodic, read_system, write_system
 
 LATENZ = Path(__file__).parents[3] / "latenz"
 SYSTEMS = Path("experiments/systems")
@@ -83,6 +84,56 @@ def test_measured_as_simulated_and_never_above_the_bound(name, bench, mode, irqs
     counted = run.statistics
     assert [each.raised for each in counted.sources] == [each.completed for each in counted.sources]
     assert all(each.faults == 0 for each in counted.partitions)
+
+
+@pytest.mark.parametrize("allowed", [(100_000,), (900_000, 4_000_000)])
+def test_what_is_learned_is_what_came_raised_to_what_is_allowed(tmp_path, allowed):
+    """Algorithms 1 and 2 of beckert2014 by brute force, then the simulator with the result."""
+    events, length = 60, 4
+    system = read_system(GATEWAY)
+    source = replace(
+        system.sources[0],
+        arrival=Periodic(3_000_000, 4_000_000, 200_000),
+        monitor=Monitor(allowed),
+        learning=Learning(events, length),
+    )
+    learning = replace(system, sources=(source,), mode="carry")
+    write_system(learning, tmp_path / "system.toml")
+    built = build(tmp_path / "system.toml", irqs=200)
+    run = boot(built, "virt").measured
+    times = built.arrivals.time_ns.tolist()
+    observed = [
+        min(times[at + q] - times[at] for at in range(events - q)) for q in range(1, length + 1)
+    ]
+    wanted = [max(pair) for pair in zip_longest(observed, allowed, fillvalue=0)]
+    for q in range(1, length):  # closed: so many gaps are no shorter than their parts
+        wanted[q] = max(wanted[q], *(wanted[a] + wanted[q - 1 - a] for a in range(q)))
+    assert run.clock.hz == 10**9
+    assert list(run.statistics.sources[0].learned_ticks) == wanted
+    learned = replace(source, monitor=Monitor(tuple(wanted)), learning=None)
+    simulator = Simulator(
+        replace(learning, sources=(learned,)),
+        irqs=200,
+        monitored_from_ns={source.name: times[events]},
+        watch="irqs",
+    )
+    assert simulator.run()
+    known = simulator.take_irqs()
+    assert set(run.irqs.handling.tolist()) == {0, 1, 2}
+    assert (known.handling[in_order(known)] == run.irqs.handling[in_order(run.irqs)]).all()
+
+
+@pytest.mark.parametrize("bench", ["virt", "zcu102"])
+def test_partitions_of_other_processors_run_beside(tmp_path, bench):
+    alone = '[[partition]]\nname = "alone"\nguest = "victim"\ncpu = 1\n'
+    shared = '[[shared]]\nname = "m"\nsize = "8 KiB"\npartitions = ["P1", "alone"]\n'
+    (tmp_path / "system.toml").write_text(COUNTING + alone + shared + "address = 0x70000000\n")
+    built = build(tmp_path / "system.toml", irqs=30)
+    assert built.processors == 2
+    run = boot(built, bench).measured
+    assert run.outcome.sources[0].n == 30
+    victims = [each for each in run.statistics.partitions if each.progress > 1000]
+    assert [each.name for each in victims] == ["P2", "alone"]
 
 
 def test_every_boot_brings_the_same():
