@@ -14,8 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from latenz.analysis import Irqs, Simulator, bound
+from latenz.errors import BadInput
 from latenz.hypervisor.build import build
 from latenz.hypervisor.costs import with_costs
+from latenz.hypervisor.image import Image
+from latenz.hypervisor.memory import CONFIGURATION
 from latenz.hypervisor.run import boot
 from latenz.store.run import Run
 from latenz.system import Learning, Monitor, Periodic, read_system, write_system
@@ -134,6 +137,66 @@ def test_partitions_of_other_processors_run_beside(tmp_path, bench):
     assert run.outcome.sources[0].n == 30
     victims = [each for each in run.statistics.partitions if each.progress > 1000]
     assert [each.name for each in victims] == ["P2", "alone"]
+
+
+FAULTY = bytes.fromhex("010080d2200040f9")
+"""mov x1, #0; ldr x0, [x1]: there is nothing at address 0."""
+
+
+@pytest.mark.parametrize(("way", "state"), [("stop", "stopped"), ("restart", "running")])
+def test_a_guest_that_faults_is_told_and_harms_nobody(tmp_path, way, state):
+    (tmp_path / "faulty.bin").write_bytes(FAULTY)
+    text = COUNTING.replace('"victim"', f'"faulty.bin"\non_fault = "{way}"')
+    (tmp_path / "system.toml").write_text(text)
+    brought = boot(build(tmp_path / "system.toml", irqs=20), "virt")
+    run = brought.measured
+    assert run.outcome.complete
+    assert run.outcome.sources[0].n == 20
+    faulty = run.statistics.partitions[1]
+    assert (faulty.name, faulty.state) == ("P2", state)
+    assert (faulty.faults > 1) == (way == "restart")
+    assert faulty.faults == faulty.restarts + (way == "stop")
+    assert any(line.startswith("hypervisor: P2: ") for line in brought.console)
+
+
+def test_interrupts_of_a_guest_that_is_gone_are_counted_and_left_open(tmp_path):
+    (tmp_path / "faulty.bin").write_bytes(FAULTY)
+    text = COUNTING.replace('"P2"\nguest = "victim"', '"P1"\nguest = "faulty.bin"')
+    (tmp_path / "system.toml").write_text(text)
+    run = boot(build(tmp_path / "system.toml", irqs=20), "virt").measured
+    assert not run.outcome.complete
+    assert run.outcome.sources[0].n == 0
+    assert run.statistics.sources[0].dropped == 20
+
+
+def test_a_run_that_is_stopped_while_it_tells_keeps_what_it_told():
+    built = build(GATEWAY, irqs=1500, seed=3)
+    come: list[int] = []
+    cut = boot(
+        built, "virt", stopped=lambda: bool(come) and come[-1] > 30, report=come.append
+    ).measured
+    whole = boot(built, "virt").measured
+    n = len(cut.irqs.end_ns)
+    assert 0 < n < 1500
+    assert not cut.outcome.complete
+    assert cut.costs is None
+    for name in Irqs.__slots__:
+        assert (getattr(cut.irqs, name) == getattr(whole.irqs, name)[:n]).all()
+
+
+def test_a_damaged_image_is_told_as_the_hypervisor_tells_it(tmp_path):
+    built = build(GATEWAY, irqs=20)
+    segments = [
+        replace(each, content=each.content[:500] + b"?" + each.content[501:])
+        if each.address == CONFIGURATION
+        else each
+        for each in built.image.segments
+    ]
+    damaged = replace(built, image=replace(built.image, segments=tuple(segments)))
+    with pytest.raises(BadInput, match="virt: hypervisor: configuration: wrong checksum"):
+        boot(damaged, "virt", tmp_path)
+    with pytest.raises(BadInput, match=r"the emulator did not start: .*Failed to load"):
+        boot(replace(built, image=Image(0x4020_0000, ())), "virt", tmp_path)
 
 
 def test_every_boot_brings_the_same():
