@@ -120,9 +120,10 @@ def segments(described: System, mode: Mode, **options: Any) -> tuple[Times, Time
 
 
 def sample_sets(experiment: str) -> dict[str, Any]:
-    """Run an experiment; return its sample sets by name."""
+    """Run what an experiment simulates; return its sample sets by name."""
     with tempfile.TemporaryDirectory() as folder:
-        command = ["run", str(EXPERIMENTS / experiment), "-o", f"{folder}/run", "--json"]
+        command = ["run", str(EXPERIMENTS / experiment), "--only", "[!h]*"]
+        command += ["-o", f"{folder}/run", "--json"]
         done = subprocess.run(
             [sys.executable, "-m", "latenz", *command], capture_output=True, check=True
         )

@@ -2,12 +2,13 @@
 
 import platform
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from latenz.benches.base import Assignment, Bench, Watch
 from latenz.engines import Obstacle, SimulationSettings
@@ -40,6 +41,7 @@ class Simulation(Bench):
     stacks = ("tdma",)
     engines = ("simulation",)
     loads = ("none",)
+    execution: "ClassVar[type[Execution]]"
 
     def obstacle(self, condition: "Condition") -> Obstacle | None:  # noqa: ARG002
         """Return None: this can be had everywhere."""
@@ -53,7 +55,7 @@ class Simulation(Bench):
 
     def planned_ns(self, condition: "Condition") -> int:
         """Return about how long simulating and storing takes."""
-        settings = _settings(condition)
+        settings = settings_of(condition)
         irqs = (settings.irqs or _UNKNOWN_IRQS) * len(settings.system)
         return _START_NS + irqs * _IRQ_NS
 
@@ -63,7 +65,7 @@ class Simulation(Bench):
 
         started = datetime.now(UTC).isoformat(timespec="seconds")
         condition = assignment.condition
-        settings = _settings(condition)
+        settings = settings_of(condition)
         account: dict[str, Any] = {
             "started": started,
             "engine": {"name": "simulation", "settings": settings.model_dump()},
@@ -74,7 +76,7 @@ class Simulation(Bench):
             for system in described(settings, condition.folder):
                 if watch.stopped:
                     break
-                one = _Simulated(assignment, settings, system)
+                one = self.execution(assignment, settings, system)
                 simulated.append(one.run(watch))
                 stored += one.stored
             if len(simulated) > 1 and stored:
@@ -90,7 +92,12 @@ class Simulation(Bench):
         }
 
 
-def _settings(condition: "Condition") -> SimulationSettings:
+def settings_of(condition: "Condition") -> SimulationSettings:
+    """Return the settings of a condition that a system is executed in.
+
+    Raises:
+        BadInput: It measures something else.
+    """
     settings = condition.engine
     if not isinstance(settings, SimulationSettings):
         raise BadInput(f"the engine {settings.engine!r} does not simulate", condition.name)
@@ -114,11 +121,14 @@ class _Part:
     until_ns: int
 
 
-class _Simulated:
-    """One simulation, from the system to sample sets.
+class Execution(ABC):
+    """What becomes of one system's interrupts, from the system to sample sets.
 
     Every interrupt goes to a file on the way, so that memory stays bounded.
     """
+
+    time_base: ClassVar[TimeBase]
+    tool: ClassVar[str]
 
     def __init__(
         self, assignment: Assignment, settings: SimulationSettings, system: "Described"
@@ -131,16 +141,14 @@ class _Simulated:
         self.stored: list[SampleSet] = []
 
     def run(self, watch: Watch) -> dict[str, Any]:
-        """Simulate until all is done or the watch says stop; return an account."""
-        simulator = self._simulator("irqs")
+        """Execute until all is done or the watch says stop; return an account."""
         folder = self.assignment.writer.folder / self.assignment.label
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "irqs.parquet"
-        self._simulate(simulator, path, watch)
-        outcome = simulator.outcome()
+        outcome, told = self.execute(folder, path, watch)
         for part in self._parts():
             self._store(part, path, outcome)
-        self._draw(folder, path)
+        self._picture(folder).write_text(self.drawn(path), encoding="utf-8")
         path.unlink()
         return {
             "system": self.described.name,
@@ -150,43 +158,30 @@ class _Simulated:
             "irqs": self.settings.irqs,
             "learned": {name: asdict(each) for name, each in self.described.learned.items()},
             **asdict(outcome),
+            **told,
         }
 
-    def _simulator(self, watch: "Watched") -> "Simulator":
-        from latenz.analysis import Simulator
+    @abstractmethod
+    def execute(self, folder: Path, path: Path, watch: Watch) -> "tuple[Outcome, dict[str, Any]]":
+        """Write every interrupt to a file; return the figures, and what else is to be told.
 
-        return Simulator(
-            self.system,
-            self.settings.mode,
-            irqs=self.settings.irqs,
-            seed=self.seed,
-            monitored_from_ns={name: each.from_ns for name, each in self.described.learned.items()},
-            watch=watch,
-        )
+        Args:
+            folder: Takes what else is to be kept.
+            path: The file, as `latenz.analysis.records.irq_file` writes it.
+            watch: Says when to stop.
+        """
 
-    def _draw(self, folder: Path, path: Path) -> None:
-        """Draw two cycles of the schedule; the report shows them."""
-        from latenz.analysis.timeline import drawable, schedule_picture, telling_part, timeline
+    @abstractmethod
+    def drawn(self, path: Path) -> str:
+        """Return two cycles of the schedule as SVG; the report shows them."""
 
+    def notes(self) -> list[str]:
+        """Return what is to be said with every sample set."""
+        return []
+
+    def _picture(self, folder: Path) -> Path:
         several = len(self.settings.system) > 1
-        picture = folder / (f"schedule-{self.described.name}.svg" if several else "schedule.svg")
-        part = telling_part(self.system, _first_irqs(path))
-        drawn = schedule_picture(drawable(timeline(self._simulator("segments"), *part)))
-        picture.write_text(drawn, encoding="utf-8")
-
-    def _simulate(self, simulator: "Simulator", path: Path, watch: Watch) -> None:
-        from latenz.analysis.records import irq_file
-        from latenz.analysis.simulate import simulated_irqs
-
-        reported_s = 0.0
-        with irq_file(self.system, simulator.latency_from, path) as write:
-            for irqs in simulated_irqs(simulator):
-                write(irqs)
-                if watch.report and time.monotonic() - reported_s > _REPORT_EVERY_S:
-                    reported_s = time.monotonic()
-                    watch.report(f"{simulator.served:,} interrupts", _longest(simulator.outcome()))
-                if watch.stopped:
-                    break
+        return folder / (f"schedule-{self.described.name}.svg" if several else "schedule.svg")
 
     def _parts(self) -> Iterator[_Part]:
         end_ns = 2**63 - 1
@@ -212,25 +207,79 @@ class _Simulated:
             part.phase or "",
         ]
         name = "/".join(each for each in names if each) or part.source
-        notes = []
+        notes = self.notes()
         if not outcome.complete:
             notes.append("interrupted: only interrupts that had ended by then")
         condition = self.assignment.condition
         return Metadata(
             name=f"{self.assignment.label}/{name}",
-            time_base=TimeBase.SIMULATED,
+            time_base=self.time_base,
             bench=condition.bench,
             stack=f"{condition.stack}, mode {outcome.mode}",
             condition=condition.name,
             from_event=BEGINNINGS[outcome.latency_from],
             to_event="end of the bottom handler",
-            tool="latenz simulation",
+            tool=self.tool,
             tool_version=version("latenz"),
             phase=part.phase,
             deadlines=self.assignment.deadlines,
             source=f"{self.described.path.name}, source {part.source}",
             notes=tuple(notes),
         )
+
+
+class _Simulated(Execution):
+    """A simulation."""
+
+    time_base = TimeBase.SIMULATED
+    tool = "latenz simulation"
+
+    def execute(
+        self,
+        folder: Path,  # noqa: ARG002
+        path: Path,
+        watch: Watch,
+    ) -> "tuple[Outcome, dict[str, Any]]":
+        """Simulate."""
+        simulator = self._simulator("irqs")
+        self._simulate(simulator, path, watch)
+        return simulator.outcome(), {}
+
+    def drawn(self, path: Path) -> str:
+        """Simulate once more what is most telling."""
+        from latenz.analysis.timeline import drawable, schedule_picture, telling_part, timeline
+
+        part = telling_part(self.system, _first_irqs(path))
+        return schedule_picture(drawable(timeline(self._simulator("segments"), *part)))
+
+    def _simulator(self, watch: "Watched") -> "Simulator":
+        from latenz.analysis import Simulator
+
+        return Simulator(
+            self.system,
+            self.settings.mode,
+            irqs=self.settings.irqs,
+            seed=self.seed,
+            monitored_from_ns={name: each.from_ns for name, each in self.described.learned.items()},
+            watch=watch,
+        )
+
+    def _simulate(self, simulator: "Simulator", path: Path, watch: Watch) -> None:
+        from latenz.analysis.records import irq_file
+        from latenz.analysis.simulate import simulated_irqs
+
+        reported_s = 0.0
+        with irq_file(self.system, simulator.latency_from, path) as write:
+            for irqs in simulated_irqs(simulator):
+                write(irqs)
+                if watch.report and time.monotonic() - reported_s > _REPORT_EVERY_S:
+                    reported_s = time.monotonic()
+                    watch.report(f"{simulator.served:,} interrupts", _longest(simulator.outcome()))
+                if watch.stopped:
+                    break
+
+
+Simulation.execution = _Simulated
 
 
 BEGINNINGS = {"arrival": "arrival of the interrupt", "top": "start of the top handler"}
@@ -325,6 +374,7 @@ def _summed_up(assignment: Assignment, sets: list[SampleSet]) -> SampleSet:
         update={
             "name": f"{assignment.label}/together",
             "source": None,
+            "notes": (),
             "deadlines": (),
             "handled": _handled(sets),
             "sums_up": tuple(each.metadata.name for each in sets),

@@ -69,11 +69,13 @@ class LearnedMonitor:
     """What a source learned in its learning phase.
 
     Attributes:
+        events: How many of its interrupts it learned from.
         from_ns: When the first interrupt after the phase arrives, and the monitor is switched on.
         observed_ns: Minimum distances that the phase showed.
         distances_ns: Those that the monitor keeps.
     """
 
+    events: int
     from_ns: int
     observed_ns: tuple[int, ...]
     distances_ns: tuple[int, ...]
@@ -184,7 +186,10 @@ def _learned(wanted: LearnSettings, found: Described, where: Callable[[str], str
         system=replace(found.system, sources=tuple(sources)),
         learned={
             each.name: LearnedMonitor(
-                int(times_ns[each.name][each.learned_from]), each.observed_ns, each.distances_ns
+                each.learned_from,
+                int(times_ns[each.name][each.learned_from]),
+                each.observed_ns,
+                each.distances_ns,
             )
             for each in learned.sources
         },
