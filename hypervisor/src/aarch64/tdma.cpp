@@ -98,6 +98,7 @@ void Tdma::measure_from_here() {
     trace_.place(
         {reinterpret_cast<TraceRecord*>(configuration_->trace), configuration_->trace_records});
   }
+  presented_.fill(false);
   section_.open = false;
   latest_slot_ = Duration();
   cycles_ = 0;
@@ -143,7 +144,8 @@ Vcpu* Tdma::interrupt(Processor& processor, std::uint64_t entered, std::uint32_t
 bool Tdma::raise_in_own_slot(Processor& processor) {
   const Instant arrival = arrivals_.time();
   Vcpu& vcpu = *processor.running;
-  if (job_runs_ || arrival < dispatcher_.slot_start() || arrival > instant(entered_)) return false;
+  const bool in_slot = arrival >= dispatcher_.slot_start() && arrival < dispatcher_.slot_end();
+  if (job_runs_ || !in_slot || arrival > instant(entered_)) return false;
   const std::uint16_t source = arrivals_.source();
   const PartitionIndex partition = sources_[source].partition;
   if (vcpu.partition != partition || !dispatcher_.queue(partition).empty()) return false;
@@ -278,7 +280,9 @@ void Tdma::end_bottom_handlers(Processor& processor, std::uint64_t entered) {
   Vcpu& vcpu = *processor.running;
   vcpu.gic.each_ended([&](std::uint32_t id) {
     if (vcpu.partition == idle_partition || !presented_[vcpu.partition]) return;
-    const std::uint16_t source = dispatcher_.queue(vcpu.partition).head().source;
+    const Dispatcher::Queue& queue = dispatcher_.queue(vcpu.partition);
+    if (queue.empty()) return;
+    const std::uint16_t source = queue.head().source;
     const SourceEntry& entry = configuration_->source[source];
     if (entry.interrupt != id) return;
     presented_[vcpu.partition] = false;
