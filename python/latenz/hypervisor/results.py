@@ -220,6 +220,31 @@ def _figures(name: str, latency_ns: Times, by_handling: list[int]) -> SimulatedS
     return SimulatedSource(name, len(latency_ns), least_ns, mean_ns, most_ns, *by_handling)
 
 
+def off_the_grid(system: System, run: Measured) -> tuple[str, ...]:
+    """Return what of a system the board's counter could not keep exactly, as notes.
+
+    The hypervisor's clock is that counter: slots become the nearest number of ticks, distances of
+    monitors no less than they say.
+    """
+    hz = run.clock.hz
+
+    def exact(time_ns: int) -> bool:
+        return time_ns * hz % 1_000_000_000 == 0
+
+    tick = f"a tick of the counter is {run.clock.at_least_ns(1)} ns"
+    notes = [
+        f"{tick}: distances of {source.name} are rounded up, so that an interrupt that just keeps "
+        "them may be denied"
+        for source in system.sources
+        if run.outcome.mode != "plain"
+        and source.monitor
+        and not all(map(exact, source.monitor.distances_ns))
+    ]
+    if not all(exact(slot.length_ns) for slot in system.slots):
+        notes.append(f"{tick}: slots are rounded, so that they move against the arrivals")
+    return tuple(notes)
+
+
 # --- costs ----------------------------------------------------------------------------------------
 
 

@@ -15,10 +15,10 @@ from latenz.analysis import simulate
 from latenz.analysis.simulate import Irqs, Segments
 from latenz.errors import BadInput
 from latenz.hypervisor.costs import with_costs
-from latenz.hypervisor.results import measured
+from latenz.hypervisor.results import measured, off_the_grid
 from latenz.hypervisor.schedule import segments
 from latenz.hypervisor.trace import RECORD, Clock, Kind, read_records, read_statistics
-from latenz.system import Platform, Slot, System, read_system
+from latenz.system import Monitor, Platform, Slot, System, read_system
 
 EXAMPLES = sorted(Path("experiments/systems").glob("*.toml"))
 GATEWAY = Path("experiments/systems/can-gateway.toml")
@@ -158,6 +158,15 @@ def test_a_counter_of_another_rate():
     run = measured(slower, "carry", read_records(trace), statistics)
     assert columns(run.irqs) == columns(known)
     assert run.costs.slot_switch == slow.slot_switch_ns
+    assert not off_the_grid(slower, run)
+    odd = replace(slower, slots=(replace(slower.slots[0], length_ns=8_000_001), *slower.slots[1:]))
+    (moving,) = off_the_grid(odd, run)
+    assert moving == "a tick of the counter is 16 ns: slots are rounded, so that they move " + (
+        "against the arrivals"
+    )
+    close = replace(slower.sources[0], monitor=Monitor((8, 16)))
+    (denied,) = off_the_grid(replace(slower, sources=(close, *slower.sources[1:])), run)
+    assert denied.startswith("a tick of the counter is 16 ns: distances of can-engine are rounded")
 
 
 def vars_of(platform: Platform) -> list[int]:
