@@ -19,7 +19,7 @@ from latenz.explain.symbols import Symbol, SymbolTable
 from latenz.settings import Settings
 from latenz.toml_file import read_toml
 
-Kind = Literal["firmware", "xen", "linux"]
+Kind = Literal["firmware", "xen", "linux", "hypervisor"]
 
 _ARM_TABLE = 32  # bytes: eight instructions
 _AARCH64_SPACING = 0x80

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from latenz.boards.console import Received
     from latenz.boards.images import Image
     from latenz.boards.payload import Payload
+    from latenz.explain.software import Program
     from latenz.hypervisor.configuration import Cell
     from latenz.hypervisor.guest import Program as Guest
     from latenz.hypervisor.image import Segment
@@ -122,6 +123,18 @@ class Partitioned(Stack[PartitionedSettings]):
     def done(self, received: "Received") -> bool:
         """Return whether both partitions have said their last word."""
         return {_FIRMWARE_SENDER, _LINUX_SENDER} <= received.ended
+
+    def programs(self) -> "list[Program]":
+        """Return the firmware, and the hypervisor below it."""
+        from latenz.explain.software import Program
+        from latenz.explain.symbols import elf_symbols
+        from latenz.hypervisor.guest import installed
+        from latenz.stacks.measured import firmware_program
+
+        return [
+            firmware_program(self.job, _FIRMWARE_BOARD),
+            Program("hypervisor", "hypervisor", elf_symbols(installed("hypervisor.elf"))),
+        ]
 
     def collect(self, received: "Received") -> list[SampleSet]:
         """Return what was measured while the load ran.
