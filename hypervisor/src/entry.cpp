@@ -13,7 +13,7 @@ extern "C" {
 
 [[noreturn]] void secondary_main(std::uint32_t cpu) {
   OwnTranslation::switch_on();
-  hypervisor.begin_secondary(cpu);
+  Hypervisor::begin_secondary(cpu);
 }
 
 Vcpu* on_interrupt(std::uint64_t entered, Processor* processor) {
