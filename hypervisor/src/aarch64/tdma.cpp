@@ -176,8 +176,6 @@ void Tdma::serve(Processor& processor, std::uint64_t entered, std::uint32_t id) 
     end_bottom_handlers(processor, entered);
   } else if (id >= InterruptId::first_shared) {
     raise_device(processor, entered, id);
-  } else if (id == InterruptId::virtual_timer) {
-    processor.running->gic.signal(id);
   }
 }
 
