@@ -18,6 +18,7 @@ BLOCK = 1 << 21
 sizes = st.integers(0, 1 << 28)
 
 
+@settings(deadline=None)
 @given(st.lists(sizes, max_size=12))
 def test_regions_share_no_block(wanted):
     plan = MemoryPlan()
@@ -75,6 +76,7 @@ segments = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**64 - 1), segments)
 def test_written_images_read_back(tmp_path_factory, entry, given_segments):
     end = 0

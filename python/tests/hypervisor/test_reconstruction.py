@@ -173,6 +173,7 @@ def vars_of(platform: Platform) -> list[int]:
     return [getattr(platform, name) for name in Platform.__slots__]
 
 
+@settings(deadline=None)
 @given(st.lists(ticks, min_size=1), st.integers(1, 10**9), st.integers(0, 2**62))
 def test_ticks_become_nanoseconds_exactly(given_ticks, hz, epoch):
     assume(max(given_ticks) // hz < 2**33)

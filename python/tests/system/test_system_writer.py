@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latenz.errors import BadInput
@@ -111,6 +111,7 @@ def systems(draw):
     return System(platform, slots, sources, mode, begin, *draw(hosting(owners, sources)))
 
 
+@settings(deadline=None)
 @given(systems(), st.text(letters, max_size=40))
 def test_a_written_system_reads_back_equal(tmp_path_factory, system, comment):
     path = tmp_path_factory.mktemp("written") / "system.toml"

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latenz.errors import BadInput
@@ -33,6 +33,7 @@ rows = st.lists(
 ).map(lambda found: sorted(found, key=lambda row: row[1]))
 
 
+@settings(deadline=None)
 @given(rows)
 def test_both_formats_hold_what_was_written(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("traces")
