@@ -84,7 +84,7 @@ constexpr auto attacks = std::to_array<Attack>({
     {"psci-every-function", 128, every_psci_function},
     {"secure-calls", 2000, random_secure_call},
     {"hypercall-numbers", 0x1000, hypercall_with_number},
-    {"hypercall-arguments", Attack::as_many_as_wanted, random_hypercall},
+    {"hypercall-arguments", 20'000, random_hypercall},
     {"hypercall-statistics", 8192, statistics},
     {"hypercall-ready", 10'000, [](std::uint32_t /*step*/) { call(Hypercall::ready); }},
 });

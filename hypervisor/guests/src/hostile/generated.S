@@ -35,6 +35,7 @@ generated_end:
     saved   ldr
     ret
 
-    .balign 16
+    .bss                        // far from instructions: emulators translate those anew
+    .balign 4096
 kept:
-    .skip   112
+    .skip   4096

@@ -99,7 +99,7 @@ constexpr auto accesses = std::to_array<Access>({
 
 /// Registers of the distributor, each in another of the ways.
 void access_distributor(std::uint32_t step) {
-  accesses[step % accesses.size()](word(distributor, step));
+  accesses[step % accesses.size()](word(distributor, std::uint64_t{6} * step));
 }
 
 void access_interface(std::uint32_t step) {
@@ -171,7 +171,7 @@ constexpr auto attacks = std::to_array<Attack>({
      [](std::uint32_t step) { write32(word(distributor + 0xF10, step)); }},
     {"gic-software-storm", 1, software_interrupt_storm},
     {"gic-pend-storm", 1, pend_itself_for_ever},
-    {"gic-distributor-accesses", distributor_words, access_distributor},
+    {"gic-distributor-accesses", distributor_words / 6, access_distributor},
     {"gic-distributor-write", distributor_words, write_whole_distributor},
     {"gic-distributor-read", distributor_words, read_whole_distributor},
     {"gic-distributor-toggle", 1000, toggle_distributor},

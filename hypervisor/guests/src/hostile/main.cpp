@@ -68,7 +68,9 @@ void attack(const Attack& attack) {
   }
 }
 
+/// As a good guest, whatever the attack has left.
 [[noreturn]] void idle() {
+  firmware::Cpu::enable_interrupts();
   while (true) firmware::Cpu::wait_for_interrupt();
 }
 
@@ -76,13 +78,13 @@ extern "C" [[noreturn]] void hostile_main() {
   kept().lives = kept().lives + 1;
   begin();
   start_interrupts();
+  firmware::Cpu::enable_interrupts();
   const Attack* const wanted = chosen();
   if (wanted == nullptr) {
     say("no such attack\n");
     idle();
   }
   if (kept().lives == 1) tell("begins: ", wanted->name);
-  firmware::Cpu::enable_interrupts();
   attack(*wanted);
   tell("done: ", wanted->name);
   idle();

@@ -68,7 +68,7 @@ void call_anything(std::uint32_t step) {
   for (auto& value : values) value = random.next();
   values[0] = values[0] & 0xFF00'001FU;                              // all owners, few functions
   if (values[0] == 0x8400'0008 || values[0] == 0x8400'0002) return;  // these are its end
-  const std::uint32_t hvc_or_smc = 0xD400'0002 + (step % 2);
+  const std::uint32_t hvc_or_smc = 0xD400'0002 + (step / 0x1'0000 % 2);
   run_instruction(hvc_or_smc, values);
 }
 
@@ -92,7 +92,7 @@ void flood_console(std::uint32_t /*step*/) { write8(GuestMachine::console, 'x');
 
 void access_console(std::uint32_t step) {
   SplitMix64 random = numbers(step);
-  access(GuestMachine::console + (step % 0x1000), random.next());
+  access(GuestMachine::console + (std::uint64_t{step} * 8), random.next());
 }
 
 constexpr auto attacks = std::to_array<Attack>({
@@ -103,7 +103,7 @@ constexpr auto attacks = std::to_array<Attack>({
     {"random-instructions", 200, execute_anything},
     {"random-system-instructions", 2000, execute_system_instructions},
     {"console-flood", 5000, flood_console},
-    {"console-registers", 0x1000, access_console},
+    {"console-registers", 0x200, access_console},
 });
 
 }  // namespace

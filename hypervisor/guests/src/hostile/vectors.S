@@ -61,7 +61,8 @@ leave_el0:                      // as if the instruction that went there had don
     msr     elr_el1, x0
     eret
 
+    .bss
     .balign 8
     .global exceptions_seen
 exceptions_seen:
-    .quad   0
+    .skip   8
