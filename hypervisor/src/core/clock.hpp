@@ -17,7 +17,13 @@ class Clock {
     return (time_ns / second * hz_) + (((time_ns % second * hz_) + (second / 2)) / second);
   }
 
-  /// No less than the time: for distances and budgets, which must not get shorter.
+  /// No more than the time: for a monitor's distances. Two events that are so far apart are seen at
+  /// least so many ticks apart, wherever ticks fall, so that none is denied for the clock's sake.
+  [[nodiscard]] constexpr Duration at_most(std::uint64_t time_ns) const {
+    return ticks((time_ns / second * hz_) + (time_ns % second * hz_ / second));
+  }
+
+  /// No less than the time: for budgets, which must not get shorter.
   [[nodiscard]] constexpr Duration at_least(std::uint64_t time_ns) const {
     return ticks((time_ns / second * hz_) + (((time_ns % second * hz_) + second - 1) / second));
   }
