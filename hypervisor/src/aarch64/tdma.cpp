@@ -48,7 +48,7 @@ void Tdma::plan_slots(const Clock& clock) {
 
 void Tdma::plan_sources(const Clock& clock) {
   for (std::size_t i = 0; i < distances_.size(); ++i) {
-    distances_[i] = clock.at_least(static_cast<std::uint64_t>(configuration_->distance_ns[i]));
+    distances_[i] = clock.at_most(static_cast<std::uint64_t>(configuration_->distance_ns[i]));
   }
   for (std::uint32_t i = 0; i < configuration_->sources; ++i) {
     const SourceEntry& source = configuration_->source[i];
