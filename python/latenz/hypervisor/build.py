@@ -43,7 +43,7 @@ class Built:
     Attributes:
         system: As the file describes it.
         mode: How interrupts in foreign slots are handled.
-        arrivals: The interrupts that will be raised.
+        arrivals: The interrupts that will be raised; those of devices come besides.
         image: What a board starts.
         regions: What lies where in memory.
         processors: How many the board must have.
@@ -93,15 +93,24 @@ def build(
 
 
 def build_system(
-    system: System, chosen: Mode, raised: Arrivals, where: Where = lambda _place: "system"
+    system: System,
+    chosen: Mode,
+    raised: Arrivals,
+    where: Where = lambda _place: "system",
+    *,
+    records: int | None = None,
+    least_cycles: int = 1,
 ) -> Built:
     """Make an image of a system.
 
     Args:
         system: What the partitions are and do.
         chosen: How interrupts in foreign slots are handled.
-        raised: The interrupts.
+        raised: The interrupts; the hypervisor raises those that no device does.
         where: Tells where something of the system was written down, for messages.
+        records: Of the trace only the last so many are kept; None: all of them.
+        least_cycles: TDMA cycles before the run ends, even if all is done earlier. If there are
+            sources that devices raise, it is at least as long as the simulator takes.
 
     Raises:
         BadInput: As `build`.
@@ -112,8 +121,12 @@ def build_system(
     programs = _programs(system, where)
     plan = MemoryPlan()
     plan.place("configuration", 1)
-    placement = _placed(plan, system, programs, raised)
-    block = configuration(system, chosen, programs, placement, len(raised))
+    if any(map(system.is_device, range(len(system.sources)))):
+        least_cycles = max(least_cycles, -(-raised.end_ns // system.cycle_ns))
+    kept = trace_records(system, raised, least_cycles) if records is None else records
+    raised = raised.without_devices(system)
+    placement = _placed(plan, system, programs, raised, kept)
+    block = configuration(system, chosen, programs, placement, len(raised), least_cycles)
     image = joined(
         read_image(installed("hypervisor.elf")), _segments(block, placement, programs, raised)
     )
@@ -169,12 +182,16 @@ def _programs(system: System, where: Where) -> tuple[Program, ...]:
 
 
 def _placed(
-    plan: MemoryPlan, system: System, programs: tuple[Program, ...], raised: Arrivals
+    plan: MemoryPlan,
+    system: System,
+    programs: tuple[Program, ...],
+    raised: Arrivals,
+    records: int,
 ) -> Placement:
     entry_bytes = _arrival_entries(raised).nbytes
     return Placement(
         arrivals=plan.place("the list of arrivals", entry_bytes),
-        trace=plan.place("the trace", trace_records(system, raised) * TRACE_RECORD_BYTES),
+        trace=plan.place("the trace", records * TRACE_RECORD_BYTES),
         memory=tuple(
             plan.place(f"the memory of {each.name}", each.memory)
             for each in hosted_partitions(system)
@@ -189,10 +206,10 @@ def _placed(
     )
 
 
-def trace_records(system: System, raised: Arrivals) -> int:
+def trace_records(system: System, raised: Arrivals, least_cycles: int = 1) -> int:
     """Return how many records a run can leave: nothing may be lost."""
     cycles = max(raised.end_ns, int(raised.time_ns[-1]) if len(raised) else 0) // system.cycle_ns
-    slots = (cycles + _SPARE_CYCLES) * len(system.slots) * _RECORDS_OF_SLOT
+    slots = (max(cycles, least_cycles) + _SPARE_CYCLES) * len(system.slots) * _RECORDS_OF_SLOT
     return len(raised) * _RECORDS_OF_IRQ + slots + _SPARE_RECORDS
 
 

@@ -41,7 +41,7 @@ _TABLES = (
 SIZE = _FRONT.size + _COUNTS.size + sum(entry.size * most for entry, most in _TABLES)
 
 _RESTART_ON_FAULT, _SAYS_READY, _HAS_CONSOLE = 1, 2, 4
-_MONITORED = 1
+_MONITORED, _IS_DEVICE = 1, 2
 _WRITABLE, _DEVICE = 1, 2
 _TRACE_ON = 1
 _NAME_BYTES = 31  # and a zero
@@ -104,6 +104,7 @@ def configuration(
     programs: tuple[Program, ...],
     placement: Placement,
     arrivals: int,
+    least_cycles: int = 1,
 ) -> bytes:
     """Return the block that the hypervisor reads.
 
@@ -113,6 +114,7 @@ def configuration(
         programs: Of each partition, in the order of `hosted_partitions`.
         placement: Where everything lies.
         arrivals: How many there are in the list.
+        least_cycles: TDMA cycles before the end, even if all is done earlier.
     """
     hosted = hosted_partitions(system)
     numbers = {each.name: number for number, each in enumerate(hosted)}
@@ -126,12 +128,7 @@ def configuration(
         [_SLOT.pack(numbers[slot.partition], 0, slot.length_ns) for slot in system.slots],
         sources,
         mappings,
-        [
-            _INTERRUPT.pack(numbers[each.name], interrupt)
-            for each in hosted
-            for device in each.devices
-            for interrupt in device.interrupts
-        ],
+        _interrupts(system, numbers),
         distances,
     )
     return _block(
@@ -145,7 +142,7 @@ def configuration(
             0,
             placement.trace.begin,
             placement.trace.size // TRACE_RECORD_BYTES,
-            1,  # at least one cycle
+            least_cycles,
         ),
     )
 
@@ -239,7 +236,8 @@ def _sources(system: System, numbers: dict[str, int]) -> tuple[list[bytes], list
             _SOURCE.pack(
                 _name(source.name),
                 numbers[source.partition],
-                _MONITORED if source.monitor else 0,
+                (_MONITORED if source.monitor else 0)
+                | (_IS_DEVICE if system.is_device(number) else 0),
                 system.interrupt_of(number),
                 len(own),
                 len(distances),
@@ -267,6 +265,20 @@ def _mappings(system: System, numbers: dict[str, int], placement: Placement) -> 
         for name in memory.partitions
     ]
     return devices + shared
+
+
+def _interrupts(system: System, numbers: dict[str, int]) -> list[bytes]:
+    """Return the entries of devices' interrupts that are not a source's."""
+    sources = {
+        each.interrupt for number, each in enumerate(system.sources) if system.is_device(number)
+    }
+    return [
+        _INTERRUPT.pack(numbers[each.name], interrupt)
+        for each in system.hosted
+        for device in each.devices
+        for interrupt in device.interrupts
+        if interrupt not in sources
+    ]
 
 
 def _device(partition: int, device: Device) -> bytes:

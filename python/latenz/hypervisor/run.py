@@ -21,6 +21,7 @@ from latenz.hypervisor.trace import (
     TRACE_FILE,
     Kind,
     PartitionStatistics,
+    Records,
     SourceStatistics,
     Statistics,
     read_records,
@@ -102,6 +103,47 @@ def boot(
     Raises:
         BadInput: The board failed, said something damaged, or was stopped before it told anything.
     """
+    received, command = _received(built, bench, folder, stopped, report)
+    return _taken(built, received, command, cut_off=not _is_done(received))
+
+
+def boot_counted(
+    built: Built,
+    bench: str,
+    folder: Path | None = None,
+    *,
+    stopped: Callable[[], bool] = lambda: False,
+) -> tuple[Statistics, Records]:
+    """Boot an image whose trace has no room for all of a run; return what it counted.
+
+    Args:
+        built: The image.
+        bench: One of `BOARDS`.
+        folder: Takes the board's logs; None: nobody does.
+        stopped: Asked now and then; True gives the run up.
+
+    Returns:
+        The statistics, and the last records of the trace.
+
+    Raises:
+        BadInput: As `boot`; or the run was stopped.
+    """
+    received, _ = _received(built, bench, folder, stopped, lambda _records: None)
+    if not _is_done(received):
+        raise BadInput("was stopped before it told anything", "the run")
+    _check_whole(received)
+    statistics = read_statistics(bytes(received.files.get(STATISTICS_FILE, b"")))
+    return statistics, read_records(bytes(received.files.get(TRACE_FILE, b"")))
+
+
+def _received(
+    built: Built,
+    bench: str,
+    folder: Path | None,
+    stopped: Callable[[], bool],
+    report: Callable[[int], None],
+) -> tuple["Received", tuple[str, ...]]:
+    """Boot an image; return what it said, and what the board was started with."""
     from latenz.boards.console import Collector
     from latenz.boards.environment import board_in
     from latenz.boards.reception import Listener
@@ -123,7 +165,7 @@ def boot(
     received = collector.received
     if trouble is not None:
         raise BadInput(trouble, bench)
-    return _taken(built, received, command, cut_off=not _is_done(received))
+    return received, command
 
 
 @contextmanager
@@ -160,9 +202,8 @@ def _records(received: "Received") -> int:
 
 def _taken(built: Built, received: "Received", command: tuple[str, ...], *, cut_off: bool) -> Boot:
     # Of a file only what came without a gap is kept: a line cut off in the middle does no harm.
-    if not cut_off and (received.damaged or received.missing):
-        what = f"{received.damaged} frames were damaged, {received.missing} lost"
-        raise BadInput(what, "console", "run it again")
+    if not cut_off:
+        _check_whole(received)
     trace = bytes(received.files.get(TRACE_FILE, b""))
     told = bytes(received.files.get(STATISTICS_FILE, b""))
     if cut_off:
@@ -171,6 +212,12 @@ def _taken(built: Built, received: "Received", command: tuple[str, ...], *, cut_
     statistics = _so_far(built, received, trace) if cut_off else read_statistics(told)
     found = measured(built.system, built.mode, records, statistics, complete=not cut_off)
     return Boot(found, trace, told, command, tuple(received.lines))
+
+
+def _check_whole(received: "Received") -> None:
+    if received.damaged or received.missing:
+        what = f"{received.damaged} frames were damaged, {received.missing} lost"
+        raise BadInput(what, "console", "run it again")
 
 
 def _so_far(built: Built, received: "Received", trace: bytes) -> Statistics:

@@ -57,6 +57,9 @@ class SourceStatistics(_Told):
     name: str
     raised: int
     completed: int
+    direct: int = 0
+    interposed: int = 0
+    delayed: int = 0
     denied: int = 0
     overruns: int = 0
     overflowed: int = 0
@@ -87,6 +90,8 @@ class Statistics(_Told):
     """The longest that a guest's trap was served."""
     records_written: int
     records_kept: int
+    latest_slot_ticks: int = 0
+    """The longest from a slot's start to its switch."""
     sources: tuple[SourceStatistics, ...]
     partitions: tuple[PartitionStatistics, ...]
 
