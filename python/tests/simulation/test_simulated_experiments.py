@@ -241,6 +241,7 @@ def test_learning_ends_where_it_should(place):
     assert monitored["handled"]["interposed"] > 0
     [system] = Run.open(place / "run").info.conditions[0]["systems"]
     assert system["learned"]["can"] == {
+        "events": 250,
         "from_ns": 75_000_000,
         "observed_ns": [300_000, 600_000],
         "distances_ns": [600_000, 1_200_000],
