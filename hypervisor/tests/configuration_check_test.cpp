@@ -109,6 +109,18 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"source: interrupt not 32 to 127", [](auto& made) { made.source[0].interrupt = 27; }},
         Wrong{"source: interrupt not 32 to 127",
               [](auto& made) { made.source[0].interrupt = 128; }},
+        Wrong{"source: its device's interrupt has another owner",
+              [](auto& made) {
+                made.interrupts = 1;
+                made.interrupt[0] = {0, made.source[0].interrupt};
+                made.source[0].flags |= SourceEntry::is_device;
+              }},
+        Wrong{"source: its device's interrupt has another owner",
+              [](auto& made) {
+                made.source[0].flags |= SourceEntry::is_device;
+                made.source[1] = made.source[0];
+                made.sources = 2;
+              }},
         Wrong{"source: too many distances", [](auto& made) { made.source[0].distances = 65; }},
         Wrong{"source: distances not there",
               [](auto& made) { made.source[0].first_distance = 513; }},

@@ -43,11 +43,4 @@ void Distributor::route(std::uint32_t id, std::uint32_t cpu) const {
   Mmio::write8(base_ + 0x800 + id, static_cast<std::uint8_t>(1U << cpu));
 }
 
-void Distributor::set_edge(std::uint32_t id, bool edge) const {
-  const std::uint64_t address = base_ + 0xC00 + (std::uint64_t{id} / 16 * 4);
-  const std::uint32_t bit = 2U << (id % 16 * 2);
-  const std::uint32_t others = Mmio::read32(address) & ~bit;
-  Mmio::write32(address, edge ? others | bit : others);
-}
-
 }  // namespace latenz::hypervisor

@@ -32,7 +32,6 @@ class Distributor {
   void clear_active(std::uint32_t id) const { write_bit(0x380, id); }
   void clear_pending(std::uint32_t id) const { write_bit(0x280, id); }
   void route(std::uint32_t id, std::uint32_t cpu) const;
-  void set_edge(std::uint32_t id, bool edge) const;
 
  private:
   void write_bit(std::uint32_t bank, std::uint32_t id) const {

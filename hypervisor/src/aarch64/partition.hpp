@@ -31,7 +31,11 @@ class Partition {
 
   [[nodiscard]] bool is_running() const { return state_ == State::running; }
   [[nodiscard]] State state() const { return state_; }
-  void end(State how) { state_ = how; }
+  /// Its devices stay silent from then on.
+  void end(State how) {
+    state_ = how;
+    vcpu.gic.reset();
+  }
 
   /// A guest did what it must not. It is stopped, or restarted if configured so.
   void fault(std::string_view what, std::uint64_t address);

@@ -33,6 +33,7 @@ void Tdma::prepare(const Configuration& configuration, std::span<Partition> part
   partitions_ = partitions;
   plan_slots(clock);
   plan_sources(clock);
+  plan_devices();
   convert_arrivals(clock);
   plan_.mode = configuration.mode;
   plan_.slots = std::span(slots_).first(configuration.slots);
@@ -61,6 +62,16 @@ void Tdma::plan_sources(const Clock& clock) {
         .learn_events = source.learn_events};
     interrupts_[i] = source.interrupt;
   }
+}
+
+void Tdma::plan_devices() {
+  std::size_t found = 0;
+  for (std::uint16_t i = 0; i < configuration_->sources; ++i) {
+    if ((configuration_->source[i].flags & SourceEntry::is_device) == 0) continue;
+    board_distributor.route(interrupts_[i], 0);
+    device_list_[found++] = i;
+  }
+  devices_ = std::span(device_list_).first(found);
 }
 
 void Tdma::convert_arrivals(const Clock& clock) {
@@ -107,10 +118,33 @@ void Tdma::measure_from_here() {
 }
 
 void Tdma::end_if_all_is_done() {
-  const bool endless = configuration_->arrival_count == 0 && configuration_->least_cycles == 0;
-  const bool raised = arrivals_.done() && cycles_ >= configuration_->least_cycles;
-  if (endless ? !hypervisor.any_running() : raised && (dispatcher_.idle() || is_stuck())) {
-    hypervisor.finish();
+  if (configuration_->arrival_count == 0) {
+    if (!hypervisor.any_running()) hypervisor.finish();
+    if (configuration_->least_cycles == 0) return;
+  }
+  if (!arrivals_.done() || cycles_ < configuration_->least_cycles) return;
+  disable_devices();
+  if (dispatcher_.idle() || is_stuck()) hypervisor.finish();
+}
+
+/// The interrupt of a source's device is active for as long as it is in the queue: so it comes
+/// again, if its device still asks, when its bottom handler has ended.
+void Tdma::enable_devices() const {
+  for (const std::uint16_t each : devices_) {
+    if (!dispatcher_.stopped(sources_[each].partition)) board_distributor.enable(interrupts_[each]);
+  }
+}
+
+void Tdma::disable_devices() const {
+  for (const std::uint16_t each : devices_) board_distributor.disable(interrupts_[each]);
+}
+
+/// The partition has been stopped, its queue is empty.
+void Tdma::lose_devices(PartitionIndex partition) const {
+  for (const std::uint16_t each : devices_) {
+    if (sources_[each].partition != partition) continue;
+    board_distributor.disable(interrupts_[each]);
+    board_distributor.clear_active(interrupts_[each]);
   }
 }
 
@@ -175,7 +209,13 @@ void Tdma::serve(Processor& processor, std::uint64_t entered, std::uint32_t id) 
   if (id == InterruptId::maintenance) {
     end_bottom_handlers(processor, entered);
   } else if (id >= InterruptId::first_shared) {
-    raise_device(processor, entered, id);
+    const auto device = std::find_if(devices_.begin(), devices_.end(),
+                                     [&](auto each) { return interrupts_[each] == id; });
+    if (device != devices_.end()) {
+      raise_device(entered, *device);
+    } else {
+      signal_to_owner(processor, id);
+    }
   }
 }
 
@@ -190,21 +230,23 @@ Vcpu* Tdma::partition_changed(Processor& processor, std::uint64_t entered, Outco
     processor.running->load();
   } else {
     dispatcher_.stop(index);
+    lose_devices(index);
   }
   return resume(processor);
 }
 
 /// Rules R1 and R6: in the order of their times, the slot's edge before an arrival of that time.
 void Tdma::serve_due_events() {
-  while (true) {
-    const Instant arrival = arrivals_.time();
-    const Instant edge = dispatcher_.slot_end();
-    if (std::min(arrival, edge) > instant(now())) return;
-    if (arrival < edge) {
-      raise_arrival();
-    } else {
-      switch_slot();
-    }
+  while (next_event() <= instant(now())) serve_event();
+}
+
+Instant Tdma::next_event() const { return std::min(arrivals_.time(), dispatcher_.slot_end()); }
+
+void Tdma::serve_event() {
+  if (arrivals_.time() < dispatcher_.slot_end()) {
+    raise_arrival();
+  } else {
+    switch_slot();
   }
 }
 
@@ -221,6 +263,7 @@ void Tdma::switch_slot() {
   }
   const PartitionIndex before = dispatcher_.owner();
   dispatcher_.start_slot();
+  if (before == nobody && measuring_) enable_devices();
   const Instant edge = dispatcher_.slot_start();
   const std::uint64_t began = section_.open ? now() : entered_;
   if (before != nobody) {
@@ -243,16 +286,16 @@ void Tdma::raise_arrival() {
 }
 
 /// A device does not tell when its interrupt came: the stamp is when the hypervisor was entered.
-void Tdma::raise_device(Processor& processor, std::uint64_t entered, std::uint32_t id) {
-  const auto sources = static_cast<std::uint16_t>(plan_.sources.size());
-  for (std::uint16_t i = 0; i < sources; ++i) {
-    const SourceEntry& source = configuration_->source[i];
-    if (source.interrupt != id || (source.flags & SourceEntry::is_device) == 0) continue;
-    if ((source.flags & SourceEntry::is_edge) != 0) processor.interface.deactivate(id);
-    raise(i, instant(entered), entered);
-    return;
-  }
-  for (Partition& partition : partitions_) {  // one that is no source: waits for its own slot
+/// What was due by then comes first, though its timer may be signalled later.
+void Tdma::raise_device(std::uint64_t entered, std::uint16_t source) {
+  const Instant arrival = instant(entered);
+  while (next_event() <= arrival) serve_event();
+  raise(source, arrival, section_.open ? now() : entered);
+}
+
+/// An interrupt of a device that is no source: if its owner does not run, it waits for its slot.
+void Tdma::signal_to_owner(const Processor& processor, std::uint32_t id) {
+  for (Partition& partition : partitions_) {
     if (&partition.vcpu != processor.running && partition.vcpu.gic.owns(id)) {
       partition.vcpu.gic.signal_later(id);
     }
@@ -284,9 +327,7 @@ void Tdma::end_bottom_handlers(Processor& processor, std::uint64_t entered) {
     const SourceEntry& entry = configuration_->source[source];
     if (entry.interrupt != id) return;
     presented_[vcpu.partition] = false;
-    if ((entry.flags & SourceEntry::is_device) != 0 && (entry.flags & SourceEntry::is_edge) == 0) {
-      processor.interface.deactivate(id);
-    }
+    if ((entry.flags & SourceEntry::is_device) != 0) processor.interface.deactivate(id);
     const Finished finished = dispatcher_.finish_bottom(instant(entered));
     open(TraceKind::bottom_end, entered, vcpu.partition, finished.source,
          cut(finished.latency.ns()), static_cast<std::uint32_t>(finished.handling));

@@ -60,6 +60,7 @@ class Tdma {
 
   void plan_slots(const Clock& clock);
   void plan_sources(const Clock& clock);
+  void plan_devices();
   void convert_arrivals(const Clock& clock);
 
   void measure_from_here();
@@ -68,10 +69,17 @@ class Tdma {
 
   void serve(Processor& processor, std::uint64_t entered, std::uint32_t id);
   bool raise_in_own_slot(Processor& processor);
+  void enable_devices() const;
+  void disable_devices() const;
+  void lose_devices(PartitionIndex partition) const;
+
+  [[nodiscard]] Instant next_event() const;
+  void serve_event();
   void serve_due_events();
   void switch_slot();
   void raise_arrival();
-  void raise_device(Processor& processor, std::uint64_t entered, std::uint32_t id);
+  void raise_device(std::uint64_t entered, std::uint16_t source);
+  void signal_to_owner(const Processor& processor, std::uint32_t id);
   void raise(std::uint16_t source, Instant arrival, std::uint64_t began);
   void catch_up();
   void charge(std::uint64_t entered);
@@ -97,6 +105,8 @@ class Tdma {
   std::array<PlannedSlot, Configuration::most_slots> slots_{};
   std::array<PlannedSource, Configuration::most_sources> sources_{};
   std::array<std::uint32_t, Configuration::most_sources> interrupts_{};
+  std::array<std::uint16_t, Configuration::most_sources> device_list_{};
+  std::span<const std::uint16_t> devices_;  ///< sources that devices raise
   std::array<Duration, Configuration::most_distances> distances_{};
   std::array<std::uint64_t, Configuration::most_partitions> longest_queue_{};
   std::array<bool, Configuration::most_partitions> presented_{};

@@ -54,8 +54,8 @@ struct SlotEntry {
 
 struct SourceEntry {
   static constexpr std::uint32_t monitored = 1U << 0U;
-  static constexpr std::uint32_t is_device = 1U << 1U;  ///< `interrupt` is the device's own
-  static constexpr std::uint32_t is_edge = 1U << 2U;    ///< of a device: deactivated at once
+  /// `interrupt` is a passed-through device's own, which raises it; no InterruptEntry has it.
+  static constexpr std::uint32_t is_device = 1U << 1U;
 
   Name name;
   std::uint32_t partition;

@@ -83,11 +83,27 @@ std::string_view problem_of_slots(const Configuration& configuration) {
   return {};
 }
 
+/// Whether somebody else would get the interrupt of a source's device.
+bool has_other_owner(const Configuration& configuration, const SourceEntry& source) {
+  const auto owned = std::span(configuration.interrupt).first(configuration.interrupts);
+  const auto sources = std::span(configuration.source).first(configuration.sources);
+  return std::any_of(
+             owned.begin(), owned.end(),
+             [&](const InterruptEntry& each) { return each.interrupt == source.interrupt; }) ||
+         std::any_of(sources.begin(), sources.end(), [&](const SourceEntry& each) {
+           return &each != &source && each.interrupt == source.interrupt &&
+                  (each.flags & SourceEntry::is_device) != 0;
+         });
+}
+
 std::string_view problem_of(const Configuration& configuration, const SourceEntry& source) {
   if (configuration.slots == 0) return "source: there are no slots";
   if (source.partition >= configuration.partitions) return "source: no such partition";
   if (source.interrupt < first_guest_interrupt || source.interrupt >= guest_interrupts) {
     return "source: interrupt not 32 to 127";
+  }
+  if ((source.flags & SourceEntry::is_device) != 0 && has_other_owner(configuration, source)) {
+    return "source: its device's interrupt has another owner";
   }
   constexpr std::uint32_t longest = 64;
   if (source.distances > longest || source.learned > longest) return "source: too many distances";

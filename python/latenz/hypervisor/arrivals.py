@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from latenz.analysis.options import arrivals_of
-from latenz.analysis.simulate import Simulator, Times, simulated_irqs
+from latenz.analysis.simulate import Irqs, Simulator, Times, simulated_irqs
 from latenz.errors import BadInput
 from latenz.system import Mode, System
 
@@ -32,6 +32,26 @@ class Arrivals:
     def __len__(self) -> int:
         """Return how many there are."""
         return len(self.time_ns)
+
+    def without_devices(self, system: System) -> "Arrivals":
+        """Return those that no device raises."""
+        devices = [number for number in range(len(system.sources)) if system.is_device(number)]
+        listed = ~np.isin(self.source, devices)
+        return Arrivals(self.time_ns[listed], self.source[listed], self.end_ns)
+
+    def by_source(self, system: System, irqs: Irqs) -> list[Times]:
+        """Return when the interrupts of each source came in a run: those of devices as stamped.
+
+        Args:
+            system: What was run.
+            irqs: What the run showed.
+        """
+        return [
+            np.sort(irqs.arrival_ns[irqs.source == number])
+            if system.is_device(number)
+            else self.time_ns[self.source == number]
+            for number in range(len(system.sources))
+        ]
 
 
 def arrivals(

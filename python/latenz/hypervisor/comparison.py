@@ -8,7 +8,6 @@ import numpy as np
 
 from latenz.analysis import bound
 from latenz.analysis.simulate import Irqs, Simulator, Times, simulated_irqs
-from latenz.hypervisor.arrivals import Arrivals
 from latenz.hypervisor.build import Built
 from latenz.hypervisor.costs import with_costs
 from latenz.hypervisor.results import Measured
@@ -66,10 +65,11 @@ def compared(
     assert run.costs is not None  # noqa: S101 - complete runs have them
     assert run.sections is not None  # noqa: S101 - likewise
     costly, _ = with_costs(system, run.costs, run.sections)
+    seen = built.arrivals.by_source(system, run.irqs)
     simulator = Simulator(
         costly,
         built.mode,
-        arrivals=_by_source(costly, built.arrivals),
+        arrivals=seen,
         monitored_from_ns=dict(monitored_from_ns or {}),
         watch="irqs",
     )
@@ -78,22 +78,17 @@ def compared(
         *(np.concatenate([getattr(x, name) for x in batches]) for name in Irqs.__slots__)
     )
     bounds_ns = {
-        each.name: each.wcrt_ns for each in bound(_as_arrived(costly, built), built.mode).sources
+        each.name: each.wcrt_ns for each in bound(_as_arrived(costly, seen), built.mode).sources
     }
     return Comparison(
         len(run.irqs.source), _alike(run.irqs, simulated), bounds_ns, _exceeding(run, bounds_ns)
     )
 
 
-def _by_source(system: System, raised: Arrivals) -> list[Times]:
-    """Return when each source's interrupts arrive."""
-    return [raised.time_ns[raised.source == number] for number in range(len(system.sources))]
-
-
-def _as_arrived(system: System, built: Built) -> System:
+def _as_arrived(system: System, arrivals: list[Times]) -> System:
     """Return a system whose sources keep the distances that were seen."""
     sources = []
-    for source, seen in zip(system.sources, _by_source(system, built.arrivals), strict=True):
+    for source, seen in zip(system.sources, arrivals, strict=True):
         length = min(_LONGEST_VECTOR, len(seen) - 1)
         known = length >= 1 and seen[-1] > seen[0]
         sources.append(replace(source, arrival=RecordedTrace(seen, length)) if known else source)

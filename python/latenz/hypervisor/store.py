@@ -56,10 +56,9 @@ def keep(writer: RunWriter, name: str, built: Built, boot: Boot, bench: str) -> 
     if boot.statistics:
         (folder / STATISTICS_FILE).write_bytes(boot.statistics)
     write_system(built.system, folder / _SYSTEM_FILE)
-    raised = built.arrivals
     names = [source.name for source in built.system.sources]
-    by_source = {each: raised.time_ns[raised.source == at] for at, each in enumerate(names)}
-    write_arrivals(by_source, folder / _ARRIVALS_FILE)
+    times_ns = built.arrivals.by_source(built.system, run.irqs)
+    write_arrivals(dict(zip(names, times_ns, strict=True)), folder / _ARRIVALS_FILE)
     sets = [
         _sample_set(name, number, built, run, bench)
         for number, figures in enumerate(run.outcome.sources)

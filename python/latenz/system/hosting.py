@@ -284,14 +284,32 @@ def _check_interrupts(system: "System") -> None:
 
 
 def _check_source_interrupts(system: "System", owners: dict[int, str]) -> None:
-    taken = {(name, interrupt): "a device" for interrupt, name in owners.items()}
+    taken: dict[tuple[str, int], str] = {}
     for at, source in enumerate(system.sources):
         interrupt = system.interrupt_of(at)
+        place = ("sources", at, "interrupt")
         key = (source.partition, interrupt)
         if interrupt == CONSOLE_INTERRUPT:
             what = f"{interrupt} is the interrupt of every guest's console"
-            raise BadField(system, ("sources", at, "interrupt"), what, "take another number")
+            raise BadField(system, place, what, "take another number")
         if key in taken:
-            what = f"{interrupt} is the interrupt of {taken[key]} of {source.partition!r} already"
-            raise BadField(system, ("sources", at, "interrupt"), what, "take another number")
-        taken[key] = repr(source.name)
+            what = f"{interrupt} is the interrupt of {taken[key]!r} of {source.partition!r} already"
+            raise BadField(system, place, what, "take another number")
+        if owners.get(interrupt) == source.partition:
+            _check_device_of_source(system, at)
+        taken[key] = source.name
+
+
+def _check_device_of_source(system: "System", at: int) -> None:
+    """Check that a device is meant to raise a source's interrupts, and that its guest knows it."""
+    source = system.sources[at]
+    place = ("sources", at, "interrupt")
+    if source.interrupt is None:
+        number = system.interrupt_of(at)
+        what = f"{number}, its usual number, is the interrupt of a device of {source.partition!r}"
+        raise BadField(system, place, what, "take another one, or write it if it is the device's")
+    guest = next(each.guest for each in system.hosted if each.name == source.partition)
+    if guest in PROGRAMS:
+        what = f"{source.interrupt} is the interrupt of a device, which {guest!r} does not know"
+        remedy = "give the partition a guest that drives it, or take another number"
+        raise BadField(system, place, what, remedy)

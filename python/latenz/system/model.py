@@ -417,6 +417,16 @@ class System:
         interrupt = self.sources[source].interrupt
         return USUAL_INTERRUPT + source if interrupt is None else interrupt
 
+    def is_device(self, source: int) -> bool:
+        """Whether a source's interrupts come from a device that its partition has for itself."""
+        own = self.sources[source]
+        return any(
+            own.interrupt in device.interrupts
+            for partition in self.hosted
+            if partition.name == own.partition
+            for device in partition.devices
+        )
+
     def _check_slots(self) -> None:
         switch_ns = self.platform.slot_switch_ns
         if not self.slots:

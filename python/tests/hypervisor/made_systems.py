@@ -1,7 +1,10 @@
 """Systems that the hypervisor can carry out."""
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
+from latenz.hypervisor.guest import installed
 from latenz.system import (
     Device,
     Distances,
@@ -18,6 +21,7 @@ from latenz.system import (
 )
 
 MS = 1_000_000
+DRIVER = str(installed("guests/alarm.bin"))
 NAMES = ["P1", "control", "gateway (2)", "ümläute äöü ÄÖÜ éèê and it is long", "E"]
 
 
@@ -58,7 +62,7 @@ def systems(draw):
         hosted.append(
             Partition(
                 name,
-                draw(st.sampled_from(["worker", "victim"])),
+                draw(st.sampled_from(["worker", "victim", DRIVER])),
                 draw(st.integers(1, 20)) << 21,
                 0,
                 draw(st.sampled_from(["stop", "restart"])),
@@ -67,6 +71,17 @@ def systems(draw):
         )
     alone = draw(st.integers(0, 3))
     hosted += [Partition(f"alone {cpu}", cpu=cpu) for cpu in range(1, alone + 1)]
+    found = draw(sources(owners))
+    own = [
+        (number, each.devices[0].interrupts[0])
+        for number, source in enumerate(found)
+        for each in hosted
+        if each.name == source.partition and each.devices and each.guest == DRIVER
+    ]
+    if own and draw(st.booleans()):
+        number, interrupt = own[0]
+        raised = replace(found[number], interrupt=interrupt)
+        found = (*found[:number], raised, *found[number + 1 :])
     every = list(dict.fromkeys([*owners, *(each.name for each in hosted)]))
     shared = [
         SharedMemory(f"mailbox {at}", draw(st.integers(1, 600)) << 12, tuple(every[:2]), address)
@@ -76,7 +91,7 @@ def systems(draw):
     return System(
         Platform(1_000, 100, 200, 1_000),
         slots,
-        draw(sources(owners)),
+        found,
         draw(st.sampled_from(["plain", "paper", "carry"])),
         hosted=tuple(hosted),
         shared=tuple(shared),

@@ -162,16 +162,24 @@ def test_devices_have_one_owner(tmp_path):
 def test_sources_may_have_an_interrupt_of_another_partitions_device(tmp_path):
     system = read(tmp_path, SOUND.replace("interrupt = 70", "interrupt = 68"))
     assert system.interrupt_of(0) == 68
-    text = SOUND.replace("interrupt = 70", "interrupt = 68").replace(
-        'on_fault = "restart"\n',
-        "",
+    assert not system.is_device(0)
+
+
+def test_sources_may_be_devices_of_their_partition(tmp_path):
+    own = (
+        '[[partition]]\nname = "P1"\nguest = "driver.elf"\n'
+        "devices = [{ physical = 0x10000, size = 4096, interrupts = [70, 90] }]\n[[shared]]"
     )
-    own = '[[partition]]\nname = "P1"\n' + (
-        "devices = [{ physical = 0x10000, size = 4096, interrupts = [68] }]\n"
-    )
-    text = text.replace("[68, 69]", "[]").replace("[[shared]]", own + "[[shared]]")
-    with pytest.raises(BadInput, match="68 is the interrupt of a device of 'P1' already"):
-        read(tmp_path, text)
+    text = SOUND.replace("[[shared]]", own)
+    system = read(tmp_path, text)
+    assert [system.is_device(number) for number in range(2)] == [True, False]
+    for right, wrong, says in (
+        ("[70, 90]", "[70, 65]", "system.toml:16: source[2].interrupt: 65, its usual number, is"),
+        ('guest = "driver.elf"\n', "", "70 is the interrupt of a device, which 'worker' does not"),
+    ):
+        with pytest.raises(BadInput) as mistake:
+            read(tmp_path, text.replace(right, wrong))
+        assert says in str(mistake.value)
 
 
 def test_from_python():
