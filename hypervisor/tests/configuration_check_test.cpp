@@ -125,6 +125,16 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"source: distances not there",
               [](auto& made) { made.source[0].first_distance = 513; }},
         Wrong{"source: no bottom handler", [](auto& made) { made.source[0].bottom_ns = 0; }},
+        Wrong{"interrupt: no such partition",
+              [](auto& made) {
+                made.interrupts = 1;
+                made.interrupt[0] = {2, 40};
+              }},
+        Wrong{"interrupt: not 32 to 127",
+              [](auto& made) {
+                made.interrupts = 1;
+                made.interrupt[0] = {0, 128};
+              }},
         Wrong{"mapping: no such partition",
               [](auto& made) {
                 made.mappings = 1;

@@ -129,6 +129,12 @@ std::string_view problem_of(const Configuration& configuration, const MappingEnt
                                                                   : "mapping: not in memory";
 }
 
+std::string_view problem_of(const Configuration& configuration, const InterruptEntry& each) {
+  if (each.partition >= configuration.partitions) return "interrupt: no such partition";
+  const bool known = each.interrupt >= first_guest_interrupt && each.interrupt < guest_interrupts;
+  return known ? std::string_view() : "interrupt: not 32 to 127";
+}
+
 /// Memory that belongs to one partition or to the hypervisor alone.
 struct Place {
   std::uint64_t begin;
@@ -203,6 +209,8 @@ std::string_view problem_of(const Configuration& configuration, std::uint32_t cp
       first_problem(configuration.source, configuration.sources,
                     [&](const auto& each) { return problem_of(configuration, each); }),
       first_problem(configuration.mapping, configuration.mappings,
+                    [&](const auto& each) { return problem_of(configuration, each); }),
+      first_problem(configuration.interrupt, configuration.interrupts,
                     [&](const auto& each) { return problem_of(configuration, each); }),
       problem_of_places(configuration),
   };
