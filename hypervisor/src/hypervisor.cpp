@@ -8,6 +8,7 @@
 #include "aarch64/secure_monitor.hpp"
 #include "aarch64/system_registers.hpp"
 #include "boards/board.hpp"
+#include "clock.hpp"
 #include "configuration_check.hpp"
 #include "latenz/text.hpp"
 
@@ -34,6 +35,18 @@ void refuse_if(std::string_view problem) {
   fail(told.add("configuration: ").add(problem).view());
 }
 
+/// Slots that end between two ticks would drift against the table.
+void refuse_cut_ticks(const Configuration& configuration) {
+  const std::uint64_t hz = CntFrequency::read();
+  for (std::uint32_t i = 0; i < configuration.slots; ++i) {
+    const std::uint64_t length_ns = configuration.slot[i].length_ns;
+    if (Clock(hz).is_whole(length_ns)) continue;
+    Text<80> told;
+    told.add("slot ").add(i + 1).add(": ").add(length_ns);
+    fail(told.add(" ns are no whole number of ticks at ").add(hz).add(" Hz").view());
+  }
+}
+
 /// Executes the stub that tells how long a trap takes.
 [[noreturn]] void calibrate(Processor& processor) {
   const auto offset = loader_offset(guest_calibration);
@@ -55,6 +68,7 @@ void Hypervisor::begin() {
   Console::start(board());
   configuration_ = &configuration_block();
   refuse_if(problem_of(*configuration_, board().cpus));
+  refuse_cut_ticks(*configuration_);
   OwnTranslation::add(*configuration_);
   refuse_if(problem_of_arrivals(*configuration_));
   board_distributor.start(board());  // before partitions route their interrupts

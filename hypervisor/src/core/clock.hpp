@@ -28,6 +28,11 @@ class Clock {
     return ticks((time_ns / second * hz_) + (((time_ns % second * hz_) + second - 1) / second));
   }
 
+  /// Whether no tick is cut by it.
+  [[nodiscard]] constexpr bool is_whole(std::uint64_t time_ns) const {
+    return time_ns % second * hz_ % second == 0;
+  }
+
   [[nodiscard]] constexpr Duration duration(std::uint64_t time_ns) const {
     return ticks(nearest(time_ns));
   }
