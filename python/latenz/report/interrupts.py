@@ -140,6 +140,13 @@ def _learning_panel(
         phases = [f"{view.metadata.phase} {words.duration(view.summary.mean_ns)}" for view in group]
         told.append(f"{name}: {', '.join(phases)} on average.")
     first = next(iter(sources.values()))[0]
+    reference = [
+        note
+        for group in sources.values()
+        for note in _published(group[0].metadata.condition, views)
+    ]
+    if reference:
+        reference = [*_published("learning", views), *reference]
     return Panel(
         key=key,
         kind="learning",
@@ -147,15 +154,7 @@ def _learning_panel(
         title="",
         description=" ".join(told),
         data={"series": series, "learned": first.summary.n},
-        notes=(
-            *told,
-            *_published("learning", views),
-            *(
-                note
-                for group in sources.values()
-                for note in _published(group[0].metadata.condition, views)
-            ),
-        ),
+        notes=(*told, *reference),
     )
 
 
