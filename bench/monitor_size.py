@@ -116,8 +116,10 @@ def times(distances: tuple[int, ...]) -> list[int]:
 def decisions(target: Target, program: Path) -> list[int]:
     """Return how many instructions each call of `decide` took, with what it calls, in order."""
     log = program.with_suffix(".log")
-    step = ("-singlestep", "-d", "exec,nochain", "-D", str(log))
-    output(*target.emulator, *step, program)
+    traced = ("-d", "exec,nochain", "-D", str(log))
+    # before version 8.1, and since; each ignores the other's
+    step = [f"{name}=1" for name in ("QEMU_SINGLESTEP", "QEMU_ONE_INSN_PER_TB")]
+    output("env", *step, *target.emulator, *traced, program)
     trace = re.findall(r"^Trace \d+: \S+ \[\w+/(\w+)/", log.read_text(), re.M)
     symbols = {
         name: (int(address, 16) & ~1, int(size[0], 16) if size else 0)
