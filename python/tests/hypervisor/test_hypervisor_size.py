@@ -1,0 +1,58 @@
+"""The hypervisor stays small: code and data by the image that was built, lines by its sources."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+ROOT = Path(__file__).parents[3]
+IMAGE = ROOT / ".venv" / "firmware" / "hypervisor" / "hypervisor.elf"
+LARGEST_IMAGE = 64 * 1024
+MOST_LINES = 6000
+PUBLISHED_CODE, PUBLISHED_DATA, PUBLISHED_INSTRUCTIONS = 272, 28, 128
+"""Of the monitor of beckert2014, section 6.2."""
+
+sys.path.insert(0, str(ROOT / "bench"))
+
+import monitor_size  # noqa: E402 - a script beside the benchmarks
+
+
+def test_code_and_constants_are_small():
+    with IMAGE.open("rb") as file:
+        loaded = [each for each in ELFFile(file).iter_segments() if each["p_type"] == "PT_LOAD"]
+        assert 16 * 1024 < sum(each["p_filesz"] for each in loaded) <= LARGEST_IMAGE
+
+
+def test_the_image_has_no_more_than_its_segments():
+    with IMAGE.open("rb") as file:
+        sections = {each.name: each["sh_size"] for each in ELFFile(file).iter_sections()}
+    in_the_image = sum(sections.get(name, 0) for name in (".text", ".rodata", ".data"))
+    assert sections[".text"] < in_the_image <= LARGEST_IMAGE
+
+
+def test_the_sources_can_be_read_in_an_afternoon():
+    folders = [ROOT / "hypervisor" / name for name in ("src", "include")]
+    files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
+    lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+    assert len(files) > 20
+    assert lines <= MOST_LINES
+
+
+@pytest.fixture(scope="module")
+def monitor():
+    """The monitor of length 1, compiled as in the image."""
+    with tempfile.TemporaryDirectory() as folder:
+        return monitor_size.measure(monitor_size.TARGETS[0], "-O2", 1, Path(folder))
+
+
+def test_the_monitor_is_no_larger_than_the_published_one(monitor):
+    assert monitor["processor"] == "Cortex-A53"
+    assert 0 < monitor["code_bytes"] <= PUBLISHED_CODE
+    assert 0 < monitor["data_bytes"] <= PUBLISHED_DATA
+
+
+def test_a_decision_takes_no_more_instructions_than_published(monitor):
+    executed = monitor["executed_granted"], monitor["executed_denied"]
+    assert 0 < min(executed) <= max(executed) <= PUBLISHED_INSTRUCTIONS
