@@ -1,0 +1,183 @@
+"""Interrupts of a device that a guest has for itself: QEMU's real-time clock (PL031).
+
+The guest's bottom handler sets the next alarm, one second ahead in virtual time. Nothing of this
+comes out of a list: when an alarm comes is the emulated device's doing.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from latenz.hypervisor.build import build
+from latenz.hypervisor.comparison import compared
+from latenz.hypervisor.guest import installed
+from latenz.hypervisor.run import boot, ensure_built
+from latenz.hypervisor.trace import Kind
+from latenz.model import HANDLINGS
+
+SECOND_NS = 1_000_000_000
+OWN_NS, FOREIGN_NS = 7_300_000, 11_100_000
+CYCLE_NS = OWN_NS + FOREIGN_NS
+SOON_NS = 3000
+"""An interrupt that nothing holds up has been answered by then, and a slot begun."""
+SYSTEM = """
+[platform]
+slot_switch = "20 us"
+monitor = "1 us"
+schedule = "2 us"
+context_switch = "5 us"
+[[slot]]
+partition = "clock"
+length = "7300 us"
+[[slot]]
+partition = "other"
+length = "11100 us"
+[[source]]
+name = "alarm"
+partition = "clock"
+top = "5 us"
+bottom = "20 us"
+arrival = {{ kind = "periodic", period = "1 s" }}
+monitor = {{ distances = ["{distance}"] }}
+interrupt = 34
+{more}
+[[partition]]
+name = "clock"
+guest = "{guest}"
+on_fault = "{on_fault}"
+devices = [{{ physical = 0x09010000, size = "4 KiB", interrupts = [34] }}]
+"""
+NEIGHBOUR = """
+[[source]]
+name = "neighbour"
+partition = "other"
+top = "5 us"
+bottom = "40 us"
+arrival = { kind = "periodic", period = "47 ms", jitter = "20 ms", min_distance = "1 ms" }
+monitor = { distances = ["20 ms"] }
+"""
+
+
+def booted(folder, mode, irqs, guest="alarm", text=SYSTEM, **changes):
+    ensure_built()
+    path = folder / "system.toml"
+    values = {"distance": "900 ms", "more": "", "on_fault": "stop"} | changes
+    path.write_text(text.format(guest=installed(f"guests/{guest}.bin"), **values))
+    built = build(path, mode, irqs=irqs)
+    return built, boot(built, "virt", folder).measured
+
+
+def alarms(run):
+    """Return arrivals, ends and handlings of all alarms."""
+    own = run.irqs.source == 0
+    names = [HANDLINGS[number] for number in run.irqs.handling[own]]
+    return run.irqs.arrival_ns[own], run.irqs.end_ns[own], names
+
+
+def partition(run, name):
+    return next(each for each in run.statistics.partitions if each.name == name)
+
+
+def check_each_once(run):
+    """What the device raised was queued, ended, and seen by the guest, all as often."""
+    alarm = run.statistics.sources[0]
+    assert alarm.raised == alarm.completed == partition(run, "clock").progress
+    assert alarm.overruns == alarm.dropped == alarm.overflowed == 0
+    arrived_ns, ended_ns, _ = alarms(run)
+    gaps_ns = arrived_ns[1:] - ended_ns[:-1]
+    assert (np.abs(gaps_ns - SECOND_NS) < SOON_NS).all(), "each a second after the one before"
+
+
+def check_slots(run):
+    assert run.statistics.latest_slot_ticks < SOON_NS
+    switches = run.records[run.records["kind"] == Kind.SLOT_SWITCH]
+    begins_ns = run.clock.times_ns(switches["start"] - switches["value"])
+    wanted = np.cumsum([0, *[OWN_NS, FOREIGN_NS] * len(begins_ns)])[: len(begins_ns)]
+    assert (begins_ns == wanted).all()
+
+
+@pytest.mark.parametrize("mode", ["plain", "paper", "carry"])
+def test_alarms_are_handled_once_and_as_the_mode_says(tmp_path, mode):
+    built, run = booted(tmp_path, mode, 450, more=NEIGHBOUR)
+    assert (built.arrivals.source == 1).all(), "the list has none of the device"
+    check_each_once(run)
+    check_slots(run)
+    arrived_ns, ended_ns, handlings = alarms(run)
+    foreign = arrived_ns % CYCLE_NS >= OWN_NS
+    assert len(foreign) >= 18
+    assert 5 <= foreign.sum() <= len(foreign) - 5
+    away = "delayed" if mode == "plain" else "interposed"
+    assert handlings == [away if each else "direct" for each in foreign]
+    latency_ns = ended_ns - arrived_ns
+    assert latency_ns[~foreign].max() < SOON_NS
+    if mode == "plain":
+        waited_ns = ended_ns[foreign] % CYCLE_NS
+        assert waited_ns.max() < SOON_NS, "at the start of the next own slot"
+    else:
+        assert latency_ns[foreign].max() < SOON_NS
+    told = compared(built.system, built, run)
+    assert told.exceeding == 0
+    assert told.irqs == len(run.irqs.source) > 400
+    assert told.alike == told.irqs
+    neighbour = run.statistics.sources[1]
+    assert neighbour.raised == neighbour.completed == len(built.arrivals)
+
+
+def test_the_monitor_judges_stamps_and_a_run_of_devices_alone_ends(tmp_path):
+    """With twice the distance that the device keeps, by hand."""
+    built, run = booted(tmp_path, "carry", 12, distance="1900 ms")
+    assert len(built.arrivals) == 0
+    assert (run.statistics.cycles - 1) * CYCLE_NS <= built.arrivals.end_ns
+    assert run.statistics.cycles * CYCLE_NS >= built.arrivals.end_ns
+    check_each_once(run)
+    check_slots(run)
+    arrived_ns, _, handlings = alarms(run)
+    accepted_ns, wanted = -(2**60), []
+    for arrival_ns in arrived_ns.tolist():
+        grants = arrival_ns - accepted_ns >= 1_900_000_000
+        accepted_ns = arrival_ns if grants else accepted_ns
+        foreign = arrival_ns % CYCLE_NS >= OWN_NS
+        wanted.append(("interposed" if grants else "delayed") if foreign else "direct")
+    assert handlings == wanted
+    assert {"interposed", "delayed", "direct"} == set(wanted)
+
+
+def test_a_restarted_guest_gets_the_interrupt_that_it_had_not_ended(tmp_path):
+    _, run = booted(tmp_path, "carry", 12, "faulty_alarm", on_fault="restart")
+    alarm, clock = run.statistics.sources[0], partition(run, "clock")
+    assert clock.faults == clock.restarts == clock.progress // 3 >= 3
+    assert alarm.raised == alarm.completed == clock.progress
+    assert alarm.dropped == 0
+    check_slots(run)
+
+
+def test_the_device_of_a_stopped_guest_is_silent(tmp_path):
+    """Its alarm stays raised for ever; the neighbour's slots and interrupts are as always."""
+    built, run = booted(tmp_path, "carry", 150, "faulty_alarm", more=NEIGHBOUR)
+    alarm, neighbour = run.statistics.sources
+    assert partition(run, "clock").state == "stopped"
+    assert (alarm.raised, alarm.completed, alarm.dropped) == (3, 2, 1)
+    assert neighbour.raised == neighbour.completed == len(built.arrivals) > 100
+    check_slots(run)
+
+
+def test_when_all_guests_are_gone_the_run_ends(tmp_path):
+    alone = SYSTEM.replace('[[slot]]\npartition = "other"\nlength = "11100 us"\n', "")
+    _, run = booted(tmp_path, "plain", 30, "faulty_alarm", alone)
+    assert run.statistics.sources[0].raised == 3
+    assert run.statistics.cycles * OWN_NS < 4 * SECOND_NS
+
+
+def test_a_device_that_is_no_source_is_served_in_own_slots(tmp_path):
+    source = SYSTEM[SYSTEM.index("[[source]]") : SYSTEM.index("{more}")]
+    text = SYSTEM.replace(source, "")
+    built, run = booted(tmp_path, "carry", 200, text=text, more=NEIGHBOUR)
+    assert run.statistics.sources[0].completed == len(built.arrivals)
+    counts = run.records[(run.records["kind"] == Kind.PROGRESS) & (run.records["partition"] == 0)]
+    (changed,) = np.nonzero(np.diff(counts["value"]))
+    assert (np.diff(counts["value"])[changed] == 1).all()
+    assert len(changed) >= 6
+    for before_ns, after_ns in pairwise(run.clock.times_ns(counts["start"][changed + 1])):
+        assert SECOND_NS - CYCLE_NS < after_ns - before_ns < SECOND_NS + 2 * CYCLE_NS
+    check_slots(run)
