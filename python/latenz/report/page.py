@@ -5,6 +5,7 @@ figures' data are embedded so that no text can end their element, and a Content 
 admits only the three scripts of the page, by their hashes, and no request at all.
 """
 
+import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -68,8 +69,8 @@ class ReportedRun:
     name: str
     sample_sets: Sequence[SampleSet]
     info: RunInfo | None = None
-    schedules: Sequence[tuple[str, bytes]] = ()
-    """Pictures of schedules (SVG), each with what it shows."""
+    schedules: Sequence[tuple[str, str | None, bytes]] = ()
+    """Pictures of schedules (SVG), each with what it shows and its time base."""
     paths: Sequence[tuple[str, PathFile]] = ()
     """Recorded paths of interrupts, by condition."""
 
@@ -94,17 +95,36 @@ def _open_run(path: Path, name: str) -> ReportedRun:
     run = Run.open(path)
     reference = [one for table in run.info.published for one in published.load(table)]
     return ReportedRun(
-        name, [*run.sample_sets, *reference], run.info, _schedules(path), _paths(path)
+        name, [*run.sample_sets, *reference], run.info, _schedules(path, run), _paths(path)
     )
 
 
-def _schedules(folder: Path) -> list[tuple[str, bytes]]:
-    """Return the pictures of schedules that a simulation left in its run."""
-    return [
-        (picture.relative_to(folder).with_suffix("").as_posix(), picture.read_bytes())
-        for picture in sorted(folder.rglob("schedule*.svg"))
+def _schedules(folder: Path, run: Run) -> list[tuple[str, str | None, bytes]]:
+    """Return the pictures of schedules in a run, in the order of its sample sets' time bases."""
+    bases = {
+        each.metadata.name.partition("/")[0]: each.metadata.time_base.value
+        for each in run.sample_sets
+    }
+    ranks = list(words.TIME_BASES)
+    found = [
+        (_scene(picture.relative_to(folder)), bases.get(picture.parent.name), picture)
+        for picture in folder.rglob("schedule*.svg")
         if picture.is_file() and picture.stat().st_size <= _LARGEST_PICTURE
-    ][:_MOST_PICTURES]
+    ]
+    found.sort(key=lambda each: (ranks.index(each[1]) if each[1] else -1, _by_number(each[0])))
+    return [(scene, base, file.read_bytes()) for scene, base, file in found[:_MOST_PICTURES]]
+
+
+def _scene(picture: Path) -> str:
+    """Return what a picture is of: its condition, and its system if there are several."""
+    system = picture.stem.removeprefix("schedule").removeprefix("-")
+    return "/".join(each for each in (picture.parent.as_posix(), system) if each)
+
+
+def _by_number(text: str) -> list[tuple[str, int]]:
+    """Return a key that sorts load-5 before load-10."""
+    parts = re.findall(r"([^0-9]*)([0-9]{0,9})", text)
+    return [(word, int(number or 0)) for word, number in parts]
 
 
 def _paths(folder: Path) -> list[tuple[str, PathFile]]:
@@ -241,9 +261,9 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
         time_bases=words.TIME_BASES,
         figures=[*interrupt_figures(views), *figures(views)],
         schedules=[
-            (f"{run.name}: {label}" if len(runs) > 1 else label, b64encode(picture).decode())
+            (f"{run.name}: {label}" if len(runs) > 1 else label, base, b64encode(picture).decode())
             for run in runs
-            for label, picture in run.schedules
+            for label, base, picture in run.schedules
         ],
         neighbourhoods=[
             each

@@ -31,9 +31,14 @@ def reported(run: Path, page: Path) -> list[bytes]:
 
 
 def test_the_report_shows_what_the_run_has(simulated: Path, tmp_path: Path) -> None:
-    drawn = [path.read_bytes() for path in sorted(simulated.rglob("*.svg"))]
-    assert len(drawn) == 3
-    assert reported(simulated, tmp_path / "page.html") == drawn
+    loads = [f"schedule-load-{load}.svg" for load in (1, 5, 10)]
+    assert sorted(path.name for path in simulated.rglob("*.svg")) == sorted(loads)
+    drawn = [(simulated / "monitored" / name).read_bytes() for name in loads]
+    page = tmp_path / "page.html"
+    assert reported(simulated, page) == drawn
+    [section] = re.findall(r'<section id="schedule".*?</section>', page.read_text(), re.DOTALL)
+    told = re.findall(r"<summary>(\S+) <[^>]*>simulated<", section)
+    assert told == [f"monitored/load-{load}" for load in (1, 5, 10)]
     for picture in drawn:
         assert b"interposed bottom handler timer" in picture
         ET.fromstring(picture)
