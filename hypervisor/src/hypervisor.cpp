@@ -80,7 +80,29 @@ void Hypervisor::begin() {
   calibrate(processors[0]);
 }
 
+/// What the hypervisor itself drives is nobody's.
+void Hypervisor::refuse_own_devices() const {
+  constexpr std::uint64_t page = TranslationTable::page;
+  const Board& here = board();
+  const std::uint64_t own[] = {here.distributor,
+                               here.cpu_interface,
+                               here.cpu_interface + page,
+                               here.virtual_control,
+                               here.virtual_interface,
+                               here.virtual_interface + page,
+                               here.uart};
+  for (const MappingEntry& each :
+       std::span(configuration_->mapping).first(configuration_->mappings)) {
+    for (const std::uint64_t device : own) {
+      if (device >= each.physical && device - each.physical < each.size) {
+        fail("configuration: mapping: of the hypervisor's own devices");
+      }
+    }
+  }
+}
+
 void Hypervisor::build() {
+  refuse_own_devices();
   bool built = build_idle();
   for (std::uint32_t i = 0; i < configuration_->partitions; ++i) {
     built = built && partitions_[i].build(*configuration_, i);

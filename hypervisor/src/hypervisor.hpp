@@ -52,6 +52,7 @@ class Hypervisor {
     return std::span(partitions_).first(configuration_->partitions);
   }
   void build();
+  void refuse_own_devices() const;
   void start_others();
   void tell_sources() const;
   void tell_partitions() const;

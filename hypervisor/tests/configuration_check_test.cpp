@@ -102,9 +102,21 @@ INSTANTIATE_TEST_SUITE_P(
               [](auto& made) { made.partition[0].images[0].target = 0x3FFF'0000; }},
         Wrong{"slot: no such partition", [](auto& made) { made.slot[1].partition = 2; }},
         Wrong{"slot: not of the first CPU", [](auto& made) { made.partition[1].cpu = 1; }},
+        Wrong{"partition: its CPU is another's",
+              [](auto& made) {
+                made.partitions = 3;
+                made.partition[2] = made.partition[0];
+                made.partition[2].memory = 0x6000'0000;
+                made.partition[1].cpu = made.partition[2].cpu = 1;
+              }},
+        Wrong{"partition: its CPU is another's", [](auto& made) { made.slots = made.sources = 0; }},
         Wrong{"slot: length", [](auto& made) { made.slot[0].length_ns = 0; }},
         Wrong{"slot: length", [](auto& made) { made.slot[1].length_ns = INT64_MAX; }},
-        Wrong{"source: there are no slots", [](auto& made) { made.slots = 0; }},
+        Wrong{"source: there are no slots",
+              [](auto& made) {
+                made.slots = 0;
+                made.partition[1].cpu = 1;
+              }},
         Wrong{"source: no such partition", [](auto& made) { made.source[0].partition = 2; }},
         Wrong{"source: interrupt not 32 to 127", [](auto& made) { made.source[0].interrupt = 27; }},
         Wrong{"source: interrupt not 32 to 127",

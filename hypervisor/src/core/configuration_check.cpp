@@ -72,6 +72,19 @@ std::string_view problem_of(const Configuration& configuration, const PartitionE
   return {};
 }
 
+/// Only slots let partitions share a CPU, and only the first.
+std::string_view problem_of_cpus(const Configuration& configuration) {
+  std::uint32_t taken = 0;
+  for (const PartitionEntry& each :
+       std::span(configuration.partition).first(configuration.partitions)) {
+    const std::uint32_t bit = 1U << each.cpu;
+    const bool shared = each.cpu == 0 && configuration.slots > 0;
+    if (!shared && (taken & bit) != 0) return "partition: its CPU is another's";
+    taken |= bit;
+  }
+  return {};
+}
+
 std::string_view problem_of_slots(const Configuration& configuration) {
   std::uint64_t cycle_ns = 0;
   for (const SlotEntry& slot : std::span(configuration.slot).first(configuration.slots)) {
@@ -205,6 +218,7 @@ std::string_view problem_of(const Configuration& configuration, std::uint32_t cp
   const std::string_view found[] = {
       first_problem(configuration.partition, configuration.partitions,
                     [&](const auto& each) { return problem_of(configuration, each, cpus); }),
+      problem_of_cpus(configuration),
       problem_of_slots(configuration),
       first_problem(configuration.source, configuration.sources,
                     [&](const auto& each) { return problem_of(configuration, each); }),
