@@ -6,7 +6,7 @@ file(GLOB hypervisor_sources CONFIGURE_DEPENDS
   src/*.cpp src/core/*.cpp src/aarch64/*.cpp src/aarch64/*.S src/boards/*.cpp)
 
 add_executable(hypervisor ${hypervisor_sources} ${memory})
-target_include_directories(hypervisor PRIVATE src src/core include)
+target_include_directories(hypervisor PRIVATE src src/core)
 target_link_libraries(hypervisor PRIVATE latenz::core gcc)
 target_compile_definitions(hypervisor PRIVATE LATENZ_VERSION="${PROJECT_VERSION}")
 target_compile_options(hypervisor PRIVATE -O2 -fno-pie -mgeneral-regs-only

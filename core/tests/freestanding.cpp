@@ -5,6 +5,7 @@
 #include "latenz/distances.hpp"
 #include "latenz/frame_decoder.hpp"
 #include "latenz/frame_sender.hpp"
+#include "latenz/guest_machine.hpp"
 #include "latenz/histogram.hpp"
 #include "latenz/learner.hpp"
 #include "latenz/moments.hpp"

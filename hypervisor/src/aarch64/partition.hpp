@@ -10,7 +10,7 @@
 #include "aarch64/vcpu.hpp"
 #include "aarch64/virtual_console.hpp"
 #include "configuration.hpp"
-#include "latenz/hypervisor/guest_machine.hpp"
+#include "latenz/guest_machine.hpp"
 
 namespace latenz::hypervisor {
 

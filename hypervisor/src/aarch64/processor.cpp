@@ -5,7 +5,7 @@
 
 #include "aarch64/system_registers.hpp"
 #include "aarch64/translation_table.hpp"
-#include "latenz/hypervisor/guest_machine.hpp"
+#include "latenz/guest_machine.hpp"
 
 extern "C" {
 extern const std::uint8_t guest_loader[];  // loader.S

@@ -66,7 +66,8 @@ void Tdma::plan_sources(const Clock& clock) {
 
 void Tdma::plan_devices() {
   std::size_t found = 0;
-  for (std::uint16_t i = 0; i < configuration_->sources; ++i) {
+  const auto sources = static_cast<std::uint16_t>(configuration_->sources);
+  for (std::uint16_t i = 0; i < sources; ++i) {
     if ((configuration_->source[i].flags & SourceEntry::is_device) == 0) continue;
     board_distributor.route(interrupts_[i], 0);
     device_list_[found++] = i;
@@ -209,8 +210,8 @@ void Tdma::serve(Processor& processor, std::uint64_t entered, std::uint32_t id) 
   if (id == InterruptId::maintenance) {
     end_bottom_handlers(processor, entered);
   } else if (id >= InterruptId::first_shared) {
-    const auto device = std::find_if(devices_.begin(), devices_.end(),
-                                     [&](auto each) { return interrupts_[each] == id; });
+    const auto device =
+        std::ranges::find_if(devices_, [&](auto each) { return interrupts_[each] == id; });
     if (device != devices_.end()) {
       raise_device(entered, *device);
     } else {

@@ -14,18 +14,18 @@ constexpr std::uint64_t el1_reset_control = 0x30D0'0800;  // SCTLR_EL1: what is 
 constexpr std::size_t control_register = 0;               // its place in the list below
 
 /// Calls with the name of each register in SystemState, as a string literal, and its place.
-#define LATENZ_EACH_SYSTEM_REGISTER(ACTION)                                                        \
-  ACTION(0, "sctlr_el1")                                                                           \
-  ACTION(1, "ttbr0_el1")                                                                           \
-  ACTION(2, "ttbr1_el1")                                                                           \
-  ACTION(3, "tcr_el1")                                                                             \
-  ACTION(4, "mair_el1")                                                                            \
-  ACTION(5, "amair_el1") ACTION(6, "vbar_el1") ACTION(7, "contextidr_el1") ACTION(8, "tpidr_el0")  \
-      ACTION(9, "tpidr_el1") ACTION(10, "tpidrro_el0") ACTION(11, "esr_el1") ACTION(12, "far_el1") \
-          ACTION(13, "afsr0_el1") ACTION(14, "afsr1_el1") ACTION(15, "par_el1")                    \
-              ACTION(16, "cpacr_el1") ACTION(17, "cntkctl_el1") ACTION(18, "cntv_cval_el0")        \
-                  ACTION(19, "cntv_ctl_el0") ACTION(20, "csselr_el1") ACTION(21, "sp_el0")         \
-                      ACTION(22, "sp_el1") ACTION(23, "elr_el1") ACTION(24, "spsr_el1")
+// clang-format off: it never agrees with itself here
+#define LATENZ_EACH_SYSTEM_REGISTER(ACTION)                                       \
+  ACTION(0, "sctlr_el1") ACTION(1, "ttbr0_el1") ACTION(2, "ttbr1_el1")            \
+  ACTION(3, "tcr_el1") ACTION(4, "mair_el1") ACTION(5, "amair_el1")               \
+  ACTION(6, "vbar_el1") ACTION(7, "contextidr_el1") ACTION(8, "tpidr_el0")        \
+  ACTION(9, "tpidr_el1") ACTION(10, "tpidrro_el0") ACTION(11, "esr_el1")          \
+  ACTION(12, "far_el1") ACTION(13, "afsr0_el1") ACTION(14, "afsr1_el1")           \
+  ACTION(15, "par_el1") ACTION(16, "cpacr_el1") ACTION(17, "cntkctl_el1")         \
+  ACTION(18, "cntv_cval_el0") ACTION(19, "cntv_ctl_el0") ACTION(20, "csselr_el1") \
+  ACTION(21, "sp_el0") ACTION(22, "sp_el1") ACTION(23, "elr_el1")                 \
+  ACTION(24, "spsr_el1")
+// clang-format on
 
 void save_system(SystemState& state) {  // NOLINT(misc-const-correctness): by the assembly
 #define LATENZ_SAVE(place, name) asm volatile("mrs %0, " name : "=r"(state.value[place]));

@@ -100,13 +100,12 @@ std::string_view problem_of_slots(const Configuration& configuration) {
 bool has_other_owner(const Configuration& configuration, const SourceEntry& source) {
   const auto owned = std::span(configuration.interrupt).first(configuration.interrupts);
   const auto sources = std::span(configuration.source).first(configuration.sources);
-  return std::any_of(
-             owned.begin(), owned.end(),
-             [&](const InterruptEntry& each) { return each.interrupt == source.interrupt; }) ||
-         std::any_of(sources.begin(), sources.end(), [&](const SourceEntry& each) {
-           return &each != &source && each.interrupt == source.interrupt &&
-                  (each.flags & SourceEntry::is_device) != 0;
-         });
+  const auto owns = [&](const InterruptEntry& each) { return each.interrupt == source.interrupt; };
+  const auto raises = [&](const SourceEntry& each) {
+    return &each != &source && each.interrupt == source.interrupt &&
+           (each.flags & SourceEntry::is_device) != 0;
+  };
+  return std::ranges::any_of(owned, owns) || std::ranges::any_of(sources, raises);
 }
 
 std::string_view problem_of(const Configuration& configuration, const SourceEntry& source) {

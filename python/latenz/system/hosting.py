@@ -1,7 +1,7 @@
 """What the hypervisor puts into the partitions of a system: guests, memory, devices.
 
 Analyses and the simulator do without it. Guests see the machine of
-hypervisor/include/latenz/hypervisor/guest_machine.hpp.
+core/include/latenz/guest_machine.hpp.
 """
 
 from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@
 
 #include "devices/gic_v2.hpp"
 #include "devices/pl011.hpp"
-#include "latenz/hypervisor/guest_machine.hpp"
+#include "latenz/guest_machine.hpp"
 
 namespace latenz::guests {
 
