@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 
 venv := .venv/bin
-tidy_presets := host firmware-a53 firmware-r52 firmware-r5
+tidy_presets := host firmware-a53 firmware-r52 firmware-r5 linux-arm64
 cpp := $(shell git ls-files '*.hpp' '*.cpp' 2>/dev/null)
 
 help: ## list the targets

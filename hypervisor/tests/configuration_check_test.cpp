@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
+#include <ostream>
 #include <span>
 #include <string>
 
@@ -42,11 +44,11 @@ Configuration fine() {
   made.trace_records = 1000;
   for (std::uint32_t i = 0; i < 2; ++i) {
     PartitionEntry& each = made.partition[i];
-    each.memory = 0x5000'0000 + (i * 4 * mebibyte);
+    each.memory = 0x5000'0000 + (4 * mebibyte * i);
     each.memory_guest = 0x4000'0000;
     each.memory_size = 2 * mebibyte;
     each.images[0] = {
-        .stored = 0x4400'0000 + (i * 2 * mebibyte), .target = 0x4000'0000, .size = 128};
+        .stored = 0x4400'0000 + (2 * mebibyte * i), .target = 0x4000'0000, .size = 128};
     made.slot[i] = {.partition = i, .reserved = 0, .length_ns = 1'000'000};
   }
   made.source[0].interrupt = 64;
@@ -59,7 +61,7 @@ struct Wrong {
   std::function<void(Configuration&)> how;
 };
 
-void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.problem; }
+std::ostream& operator<<(std::ostream& out, const Wrong& wrong) { return out << wrong.problem; }
 
 class WrongConfiguration : public testing::TestWithParam<Wrong> {};
 
@@ -82,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"counts out of range", [](auto& made) { made.sources = UINT32_MAX; }},
         Wrong{"counts out of range", [](auto& made) { made.mappings = 33; }},
         Wrong{"counts out of range", [](auto& made) { made.interrupts = 33; }},
-        Wrong{"mode not 0 to 2", [](auto& made) { made.mode = static_cast<Mode>(3); }},
+        Wrong{"mode not 0 to 2", [](auto& made) { std::memset(&made.mode, 3, 1); }},
         Wrong{"partition: no such CPU", [](auto& made) { made.partition[1].cpu = cpus; }},
         Wrong{"partition: no memory", [](auto& made) { made.partition[1].memory_size = 0; }},
         Wrong{"partition: memory is no multiple of 2 MiB",

@@ -5,9 +5,10 @@
 #include <sys/mman.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <initializer_list>
+#include <iostream>
 #include <iterator>
 #include <span>
 #include <string_view>
@@ -28,71 +29,72 @@ void load(const std::vector<char>& file) {
     std::memcpy(&segment, file.data() + header.e_phoff + (i * sizeof segment), sizeof segment);
     const std::uint64_t page = segment.p_paddr & ~std::uint64_t{4095};
     void* const wanted = reinterpret_cast<void*>(page);
-    void* const got = mmap(wanted, segment.p_paddr - page + segment.p_memsz, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got != wanted) std::printf("overlap at %#llx\n", (unsigned long long)page);
+    const void* const got =
+        mmap(wanted, segment.p_paddr - page + segment.p_memsz, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got != wanted) std::cout << "overlap at " << page << '\n';
     std::memcpy(reinterpret_cast<void*>(segment.p_paddr), file.data() + segment.p_offset,
                 segment.p_filesz);
   }
 }
 
 void tell(std::initializer_list<std::uint64_t> numbers) {
-  for (const std::uint64_t number : numbers) std::printf(" %llu", (unsigned long long)number);
-  std::printf("\n");
+  for (const std::uint64_t number : numbers) std::cout << ' ' << number;
+  std::cout << '\n';
 }
 
 void tell_partition(const PartitionEntry& each) {
-  std::printf("partition '%s'", each.name.data());
+  std::cout << "partition '" << text_of(each.name) << '\'';
   tell({each.cpu, each.flags, each.memory, each.memory_guest, each.memory_size, each.entry,
         each.argument});
   for (const ImageEntry& image : each.images) {
-    std::printf("image");
+    std::cout << "image";
     tell({image.stored, image.target, image.size});
   }
 }
 
 void tell_source(const Configuration& all, const SourceEntry& each) {
-  std::printf("source '%s'", each.name.data());
+  std::cout << "source '" << text_of(each.name) << '\'';
   tell({each.partition, each.flags, each.interrupt, each.learned, each.learn_events,
         each.bottom_ns});
-  std::printf("distances");
+  std::cout << "distances";
   for (const std::int64_t distance :
        std::span(all.distance_ns).subspan(each.first_distance, each.distances)) {
-    std::printf(" %lld", (long long)distance);
+    std::cout << ' ' << distance;
   }
-  std::printf("\n");
+  std::cout << '\n';
 }
 
 }  // namespace
 
-int main(int, char** arguments) {
+int main(int /*count*/, const char* const* arguments) {
   std::ifstream stream(arguments[1], std::ios::binary);
   load({std::istreambuf_iterator<char>(stream), {}});
   const auto& all = *reinterpret_cast<const Configuration*>(Configuration::address);
   std::string_view problem = problem_of(all, 4);
   if (problem.empty()) problem = problem_of_arrivals(all);
-  std::printf("problem '%.*s'\n", (int)problem.size(), problem.data());
+  std::cout << "problem '" << problem << "'\n";
   if (!problem.empty()) return 0;
-  std::printf("head");
+  std::cout << "head";
   tell({static_cast<std::uint64_t>(all.mode), all.flags, all.memory_end, all.arrival_repeats,
         all.least_cycles, all.trace, all.trace_records});
   for (const auto& each : std::span(all.partition).first(all.partitions)) tell_partition(each);
   for (const auto& each : std::span(all.slot).first(all.slots)) {
-    std::printf("slot");
+    std::cout << "slot";
     tell({each.partition, each.length_ns});
   }
   for (const auto& each : std::span(all.source).first(all.sources)) tell_source(all, each);
   for (const auto& each : std::span(all.mapping).first(all.mappings)) {
-    std::printf("mapping");
+    std::cout << "mapping";
     tell({each.partition, each.flags, each.guest, each.physical, each.size});
   }
   for (const auto& each : std::span(all.interrupt).first(all.interrupts)) {
-    std::printf("interrupt");
+    std::cout << "interrupt";
     tell({each.partition, each.interrupt});
   }
   const auto* arrivals = reinterpret_cast<const ArrivalEntry*>(all.arrivals);
   for (std::uint64_t i = 0; i < all.arrival_count; ++i) {
-    std::printf("arrival");
+    std::cout << "arrival";
     tell({arrivals[i].time_ns, arrivals[i].source});
   }
 }
