@@ -16,7 +16,7 @@ from latenz.hypervisor.guest import installed
 from latenz.hypervisor.run import boot, ensure_built
 from latenz.hypervisor.trace import Kind
 
-SOURCES = Path(__file__).parents[3] / "hypervisor" / "guests" / "src" / "hostile"
+SOURCES = Path(__file__).parents[3] / "firmware" / "guests" / "src" / "hostile"
 NAMES = [
     name
     for path in sorted(SOURCES.glob("*.cpp"))
