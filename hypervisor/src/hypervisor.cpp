@@ -128,7 +128,7 @@ void Hypervisor::begin_secondary(std::uint32_t cpu) {
 }
 
 Vcpu* Hypervisor::run(Processor& processor, std::uint64_t trap_ticks) {
-  trap_ticks_ = trap_ticks;
+  if (processor.index == 0) trap_ticks_ = trap_ticks;
   const auto idle = loader_offset(guest_idle);
   processor.idle.reset(GuestMachine::loader + idle);
   processor.idle.load();

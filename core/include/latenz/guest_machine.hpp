@@ -19,9 +19,7 @@ struct GuestMachine {
   static constexpr std::uint64_t memory = 0x4000'0000;         ///< where RAM usually begins
   static constexpr std::uint64_t store = 0x8'0000'0000;  ///< pristine images at store + physical
 
-  static constexpr std::uint32_t console_interrupt = 33;
   static constexpr std::uint32_t virtual_timer_interrupt = 27;
-  static constexpr std::uint32_t first_source_interrupt = 64;  ///< of source 0, unless configured
 };
 
 /// What the hypervisor tells a guest.

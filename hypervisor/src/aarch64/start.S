@@ -40,7 +40,3 @@ start_secondary:                    // x0: number of the CPU
     mov     sp, x1
     bl      secondary_main
     b       stop
-
-    .global enter_guest             // x0: Vcpu; leaves this stack for good
-enter_guest:
-    b       resume_guest

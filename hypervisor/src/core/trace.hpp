@@ -18,9 +18,7 @@ enum class TraceKind : std::uint8_t {
   job_start = 3,    ///< of an interposed job of `source`; value: ticks that scheduling took
   job_end = 4,      ///< value: ticks that the job executed; detail: 1 if its budget was used up
   bottom_end = 5,   ///< the bottom handler of `source` has ended at `start`; detail: see TopDetail
-  guest_service = 6,  ///< a trap of the guest; detail: exception class
-  guest_fault = 7,    ///< detail: exception class; value: low word of the address
-  progress = 8,       ///< of the partition when its slot ended: low word in value, high in detail
+  progress = 8,     ///< of the partition when its slot ended: low word in value, high in detail
 };
 
 /// Bits of `detail`.

@@ -49,7 +49,9 @@ class _Hosted(Execution):
         built = build_system(self._to_be_learned(), mode, raised)
         logs = folder / self.described.name
         logs.mkdir(exist_ok=True)
-        found = boot(built, _BOARD, logs, stopped=lambda: watch.stopped)
+        found = boot(
+            built, _BOARD, logs, stopped=lambda: watch.stopped, report=lambda n: _tell(watch, n)
+        )
         (logs / "image.elf").unlink()
         self._measured = found.measured
         with irq_file(self.system, found.measured.outcome.latency_from, path) as write:
@@ -96,6 +98,12 @@ class _Hosted(Execution):
             for source in self.system.sources
         )
         return replace(self.system, sources=sources)
+
+
+def _tell(watch: Watch, records: int) -> None:
+    if watch.report:
+        phase = f"{records:,} records of the trace" if records else "running"
+        watch.report(phase, None)
 
 
 class Hypervisor(Simulation):

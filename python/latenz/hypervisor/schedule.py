@@ -144,10 +144,6 @@ def _further_events(
         if kind == Kind.BOTTOM_END:
             name = f"bottom handler's end {system.sources[source].name}"
             yield trace_span(name, HYPERVISOR_TRACK, begins_ns, ends_ns)
-        elif kind in (Kind.GUEST_SERVICE, Kind.GUEST_FAULT):
-            what = "trap" if kind == Kind.GUEST_SERVICE else "fault"
-            name = f"{what} of {names[partition]}, class {detail:#x}"
-            yield trace_span(name, HYPERVISOR_TRACK, begins_ns, ends_ns)
         elif kind == Kind.PROGRESS and (turns := value | detail << 32):
             name = f"progress {names[partition]}"
             common = {"pid": 1, "name": name, "ts": trace_time(begins_ns)}

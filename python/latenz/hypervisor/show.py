@@ -53,7 +53,9 @@ def print_costs(costs: Costs, sections: Sections, bench: str) -> None:
             table.add_row(_COSTS[key], duration_or_dash(cost))
     for name, cost in costs.top.items():
         table.add_row(f"top handler (C_TH) of {name}", duration_or_dash(cost))
-    print_titled(console, f"costs as the analysis takes them, measured on {bench}", table)
+    print_titled(
+        console, f"costs as the analysis takes them, measured on {bench} (virtual time)", table
+    )
     table = plain_table("section", "longest")
     for key, section in asdict(sections).items():
         table.add_row(_SECTIONS[key], duration_or_dash(section))

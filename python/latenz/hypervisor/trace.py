@@ -38,8 +38,6 @@ class Kind(IntEnum):
     JOB_START = 3
     JOB_END = 4
     BOTTOM_END = 5
-    GUEST_SERVICE = 6
-    GUEST_FAULT = 7
     PROGRESS = 8
 
 
