@@ -41,8 +41,7 @@ class Host(Bench):
     def planned_ns(self, condition: "Condition") -> int:
         """Return settling, warm-up, measuring and start-up together."""
         engine = _engine(condition)
-        extra = engine.start_up_ns + engine.warm_up_ns(condition.engine)
-        return condition.load.settle + condition.duration_ns + extra
+        return condition.load.settle + engine.planned_ns(condition.engine, condition.duration_ns)
 
     def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
         """Measure under load, store the sample sets, and return an account."""
@@ -117,8 +116,8 @@ class _Measurement:
         if self.load_died_ns is not None or self.watch.stopped:
             return
         self.engine.start()
-        planned_ns = self.engine.warm_up_ns(self.condition.engine) + self.condition.duration_ns
-        self._wait("measuring", planned_ns + self.engine.start_up_ns, lambda: self.engine.alive)
+        longest_ns = self.engine.longest_ns(self.condition.engine, self.condition.duration_ns)
+        self._wait("measuring", longest_ns, lambda: self.engine.alive)
 
     def _wait(self, phase: str, limit_ns: int, going_on: Callable[[], bool]) -> None:
         """Wait until something is over, watching the load, the clock and the user."""

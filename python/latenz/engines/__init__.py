@@ -6,6 +6,7 @@ from pydantic import Field
 
 from latenz.engines.base import Engine, EngineSettings, Obstacle, Task
 from latenz.engines.cyclictest import Cyclictest, CyclictestSettings
+from latenz.engines.intercore import Intercore, IntercoreSettings
 from latenz.engines.interrupt import InterruptSettings
 from latenz.engines.oslat import Oslat, OslatSettings
 from latenz.engines.simulation import SimulationSettings
@@ -19,6 +20,7 @@ AnyEngineSettings = Annotated[
     | OslatSettings
     | TimerlatSettings
     | XenomaiLatencySettings
+    | IntercoreSettings
     | SimulationSettings
     | InterruptSettings,
     Field(discriminator="engine"),
@@ -26,7 +28,8 @@ AnyEngineSettings = Annotated[
 """Settings of any engine, told apart by `engine`."""
 
 ENGINES: dict[str, type[Engine[Any]]] = {
-    engine.name: engine for engine in (Wakeup, Cyclictest, Oslat, Timerlat, XenomaiLatency)
+    engine.name: engine
+    for engine in (Wakeup, Cyclictest, Oslat, Timerlat, XenomaiLatency, Intercore)
 }
 """Every engine that is a program of this machine, by its name."""
 
@@ -42,6 +45,7 @@ __all__ = [
     "AnyEngineSettings",
     "Engine",
     "EngineSettings",
+    "IntercoreSettings",
     "InterruptSettings",
     "Obstacle",
     "SimulationSettings",

@@ -113,6 +113,21 @@ class Engine(Activity, Generic[SettingsT]):
         """Return how long the engine runs before it starts to measure."""
         return 0
 
+    @classmethod
+    def planned_ns(cls, settings: SettingsT, duration_ns: int) -> int:
+        """Return about how long the engine takes, from its start to its end.
+
+        Args:
+            settings: How to measure.
+            duration_ns: How long to measure; 0 for what ends by itself.
+        """
+        return cls.warm_up_ns(settings) + duration_ns + cls.start_up_ns
+
+    @classmethod
+    def longest_ns(cls, settings: SettingsT, duration_ns: int) -> int:
+        """Return after how long the engine is ended if it does not end by itself."""
+        return cls.planned_ns(settings, duration_ns)
+
     def maximum_ns(self) -> int | None:
         """Return the largest latency so far, None if that cannot be told while measuring."""
         return None

@@ -14,6 +14,7 @@ from latenz.benches import BENCHES
 from latenz.engines import (
     PROBE_SETTINGS,
     AnyEngineSettings,
+    IntercoreSettings,
     InterruptSettings,
     SimulationSettings,
 )
@@ -27,7 +28,11 @@ from latenz.toml_file import TomlFile, read_toml
 
 AXES = ("bench", "stack", "stressor", "probe")
 _MOST_CONDITIONS = 10_000
-_LASTS = {"simulation": "a simulation lasts", "interrupt": "the engine 'interrupt' measures"}
+_LASTS = {
+    "simulation": "a simulation lasts until its last interrupt",
+    "interrupt": "the engine 'interrupt' measures until its last interrupt",
+    "intercore": "the engine 'intercore' measures until its last sample",
+}
 _CONDITION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
@@ -290,11 +295,9 @@ def _check_runs_on(bench: str, what: str, name: str, able: Sequence[str], where:
 def _duration(
     text: TomlFile[ExperimentFile], wanted: ConditionSettings, engine: Any, where: str
 ) -> int:
-    if isinstance(engine, SimulationSettings | InterruptSettings):
+    if isinstance(engine, SimulationSettings | InterruptSettings | IntercoreSettings):
         if wanted.duration is not None:
-            raise BadInput(
-                f"{_LASTS[engine.engine]} until its last interrupt", where, "leave the key out"
-            )
+            raise BadInput(_LASTS[engine.engine], where, "leave the key out")
         return 0
     duration = wanted.duration or text.content.duration
     if duration is None:

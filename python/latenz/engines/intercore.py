@@ -1,0 +1,237 @@
+"""The engine `intercore`: a message from one processor to another and back, through shared memory.
+
+On this machine the probe `latenz-intercore` measures between two of its CPUs; on boards our
+firmware measures between a Cortex-A53 and a Cortex-R5, from the same settings.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from latenz.engines.base import (
+    Engine,
+    EngineSettings,
+    Obstacle,
+    Task,
+    forbidden_cpus,
+    missing_own_program,
+)
+from latenz.errors import BadInput
+from latenz.model import SampleSet
+from latenz.programs import probe_program
+
+_PROGRAM = "latenz-intercore"
+ACCOUNT_FILE = "intercore.json"  # replaced as a whole, so that it can be read at any moment
+
+Through = Literal[
+    "raw",
+    "mailbox",
+    "exchange",
+    "latest",
+    "ring",
+    "interrupt",
+    "boost-spsc",
+    "eventfd",
+    "pipe",
+    "futex",
+    "posix-mq",
+]
+Memory = Literal["shared", "ocm", "ddr", "ddr-cci", "tcm"]
+PEERS = ("boost-spsc", "eventfd", "pipe", "futex", "posix-mq")
+"""What others offer for the same purpose; only a Linux has them."""
+ASLEEP = ("eventfd", "pipe", "futex", "posix-mq")
+"""Those of which both sides sleep in the kernel between messages."""
+WITHOUT_PAYLOAD = ("raw", "interrupt")
+ON_SILICON_ONLY = ("ddr-cci", "tcm")
+"""Memories that the emulated boards do not have as the chip has them."""
+DEFAULT_BYTES = 8
+
+_NS = 1_000_000_000
+_TRIPS = 3
+"""Round trips for one sample of a set: of the raw limit, of the case, and of the case with stamps
+on both CPUs."""
+
+
+class IntercoreSettings(EngineSettings):
+    """What goes between two processors, and how."""
+
+    engine: Literal["intercore"]
+    through: Through = "exchange"
+    """`raw`: one word that both poll, the least that shared memory can take; `interrupt`: from
+    processor to processor, on boards only; `mailbox`, `exchange`, `latest`, `ring`: the channels of
+    `latenz::icc`; the others: peers, on this machine only."""
+    bytes: int | None = Field(default=None, ge=1, le=4096)
+    """Of the message; None: 8. `raw` and `interrupt` carry no message."""
+    samples: int = Field(default=10_000, ge=1, le=1_000_000)
+    """How many messages are measured; `coppik2025` took 10 times 1000."""
+    memory: Memory = "shared"
+    """Where the channel lies: `shared` between two processes of this machine; on boards `ocm`
+    (on-chip), `ddr`, `ddr-cci` (through the cache-coherent interconnect) or `tcm` (tightly coupled
+    to the Cortex-R5); the last two exist on silicon only."""
+    direction: Literal["there", "back"] = "there"
+    """`there`: from the first of `cpus` to the second, on boards from Cortex-A53 to Cortex-R5;
+    `back`: the other way."""
+    wait: Literal["spin", "pause"] = "spin"
+    """What a waiting processor does between two looks: nothing, or its pause instruction."""
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes that a message carries; 0 if it is but a signal."""
+        return 0 if self.through in WITHOUT_PAYLOAD else self.bytes or DEFAULT_BYTES
+
+    @model_validator(mode="after")
+    def _fits(self) -> "IntercoreSettings":
+        if self.through in WITHOUT_PAYLOAD and self.bytes is not None:
+            raise ValueError(f"{self.through} carries no message; leave bytes out")
+        if self.through in (*PEERS, "interrupt") and self.memory != "shared":
+            raise ValueError(f"{self.through} has no choice of memory; leave memory out")
+        if self.cpus is not None and len(self.cpus) != 2:
+            raise ValueError("cpus must be two; write for example [0, 1]")
+        return self
+
+
+def board_obstacle(settings: IntercoreSettings, emulated: bool) -> Obstacle | None:
+    """Return why boards cannot measure something, or None if they can.
+
+    Args:
+        settings: What to measure.
+        emulated: The board is one of QEMU's.
+    """
+    through, memory = settings.through, settings.memory
+    if through in PEERS:
+        return Obstacle(f"{through} needs a Linux on both sides; it is measured on bench host")
+    if settings.cpus is not None:
+        return Obstacle("cpus are those of bench host; boards measure from Cortex-A53 to Cortex-R5")
+    if memory == "shared" and through != "interrupt":
+        return Obstacle('memory "shared" is that of bench host; write memory = "ocm" or "ddr"')
+    if emulated and memory in ON_SILICON_ONLY:
+        return Obstacle(f'memory "{memory}" exists on silicon only; take bench zcu102-board')
+    return None
+
+
+class Intercore(Engine[IntercoreSettings]):
+    """Runs `latenz-intercore`, two processes on two CPUs; it records into the run folder itself.
+
+    A case has three sample sets: half of each round trip, the way there by stamps of both CPUs,
+    and the raw limit: half a round trip of one cache line, measured in turns with the case.
+    """
+
+    name = "intercore"
+    settings_type = IntercoreSettings
+    measures = "messages between two CPUs through shared memory, beside the raw cache-line limit"
+    output_file = "intercore.out"
+
+    @classmethod
+    def obstacle(cls, settings: IntercoreSettings) -> Obstacle | None:
+        """Return why the probe cannot measure here, or None if it can."""
+        if settings.through == "interrupt":
+            return Obstacle("processes have no inter-processor interrupts; boards measure them")
+        if settings.memory != "shared":
+            return Obstacle(f'this machine has no memory "{settings.memory}"; boards have')
+        missing = missing_own_program(_PROGRAM)
+        if missing is None and settings.cpus is not None:
+            missing = forbidden_cpus(settings.cpus)
+        allowed = os.sched_getaffinity(0)
+        if missing is None and len(allowed) < 2:
+            return Obstacle("two CPUs are needed, and this process may run on one only")
+        return missing
+
+    @classmethod
+    def planned_ns(cls, settings: IntercoreSettings, duration_ns: int) -> int:  # noqa: ARG003
+        """Return about how long the probe takes; its end depends on the number of samples."""
+        trip_ns = 20_000 if settings.through in ASLEEP else 1_000 + settings.payload_bytes
+        return settings.samples * _TRIPS * trip_ns + cls.start_up_ns
+
+    @classmethod
+    def longest_ns(cls, settings: IntercoreSettings, duration_ns: int) -> int:
+        """Return how long to wait at most: loads on the same CPUs cost whole time slices."""
+        return 10 * cls.planned_ns(settings, duration_ns) + 60 * _NS
+
+    def __init__(self, settings: IntercoreSettings, task: Task) -> None:
+        super().__init__(settings, task)
+        self._cpus = (settings.cpus or tuple(sorted(os.sched_getaffinity(0))))[:2]
+        if settings.direction == "back":
+            self._cpus = self._cpus[::-1]
+
+    def arguments(self) -> list[str]:
+        """Return the program with its arguments."""
+        settings = self.settings
+        size = [f"--bytes={settings.payload_bytes}"] if settings.payload_bytes else []
+        return [
+            str(probe_program(_PROGRAM)),
+            f"--output={self.folder}",
+            f"--through={settings.through}",
+            *size,
+            f"--samples={settings.samples}",
+            f"--cpus={','.join(map(str, self._cpus))}",
+            f"--wait={settings.wait}",
+        ]
+
+    def start(self) -> None:
+        """Announce the sample sets, so that the run is readable at any moment, and measure."""
+        for kind in _KINDS:
+            announced = {"name": self._set_name(kind), **self._metadata(kind)}
+            self.task.writer.begin(self.task.metadata.model_copy(update=announced))
+        super().start()
+
+    def maximum_ns(self) -> int | None:
+        """Return the largest latency so far, as the probe's account of the last second has it."""
+        try:
+            found: int | None = json.loads((self.folder / ACCOUNT_FILE).read_bytes())["max_ns"]
+        except OSError:
+            return None
+        return found
+
+    def collect(self) -> list[SampleSet]:
+        """Turn the recording into sample sets, with the probe's own account of them."""
+        account = intercore_account(self.result_file(ACCOUNT_FILE))
+        found = []
+        for kind in _KINDS:
+            told = account["sets"][kind]
+            sample_set = self.task.writer.finish(
+                self._set_name(kind),
+                tool_version=account["program_version"],
+                notes=(*told["notes"], *account["notes"], *self.notes),
+            )
+            if sample_set is not None:
+                found.append(sample_set)
+        return found
+
+    def _set_name(self, kind: str) -> str:
+        return f"{self.task.metadata.name}/{kind}"
+
+    def _metadata(self, kind: str) -> dict[str, Any]:
+        first, second = self._cpus
+        what = "raw" if kind == "raw" else self.settings.through
+        size = self.settings.payload_bytes if kind != "raw" else 0
+        sent = f"{what}: {size} bytes" if size else f"{what}: a flag"
+        events = {
+            "one-way": (f"stamp before sending on CPU {first}", f"stamp at CPU {second}"),
+            "half-round-trip": (f"CPU {first} begins to send", "half of the time to the reply"),
+            "raw": (f"CPU {first} writes a word", "half of the time to the reply"),
+        }
+        begin, end = events[kind]
+        return {"tool": _PROGRAM, "from_event": f"{sent}, {begin}", "to_event": end}
+
+
+_KINDS = ("half-round-trip", "one-way", "raw")
+"""The sample sets of a case, and the folders that the probe writes them into."""
+
+
+def intercore_account(path: Path) -> dict[str, Any]:
+    """Return the probe's own account of a measurement.
+
+    Raises:
+        BadInput: It is damaged.
+    """
+    try:
+        account: dict[str, Any] = json.loads(path.read_bytes())
+        known = {"program_version", "status", "notes", "sets", "ratio"} <= account.keys()
+    except (OSError, ValueError, AttributeError):
+        known = False
+    if not known:
+        raise BadInput("is no account of latenz-intercore", str(path))
+    return account
