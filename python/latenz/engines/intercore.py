@@ -64,7 +64,7 @@ class IntercoreSettings(EngineSettings):
     processor to processor, on boards only; `mailbox`, `exchange`, `latest`, `ring`: the channels of
     `latenz::icc`; the others: peers, on this machine only."""
     bytes: int | None = Field(default=None, ge=1, le=4096)
-    """Of the message; None: 8. `raw` and `interrupt` carry no message."""
+    """Of the message, a power of two; None: 8. `raw` and `interrupt` carry no message."""
     samples: int = Field(default=10_000, ge=1, le=1_000_000)
     """How many messages are measured; `coppik2025` took 10 times 1000."""
     memory: Memory = "shared"
@@ -86,6 +86,8 @@ class IntercoreSettings(EngineSettings):
     def _fits(self) -> "IntercoreSettings":
         if self.through in WITHOUT_PAYLOAD and self.bytes is not None:
             raise ValueError(f"{self.through} carries no message; leave bytes out")
+        if self.bytes is not None and self.bytes.bit_count() != 1:
+            raise ValueError("messages are compiled for powers of two; write bytes = 1 to 4096")
         if self.through in (*PEERS, "interrupt") and self.memory != "shared":
             raise ValueError(f"{self.through} has no choice of memory; leave memory out")
         if self.cpus is not None and len(self.cpus) != 2:
