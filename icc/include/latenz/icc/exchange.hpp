@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exchange: a request and its reply in one slot, for the periodic call across processors.
+//
+// One word tells whose turn it is: even, the client's; odd, the server's. So a call moves the slot
+// there and back and nothing else: the least that two processors can do.
+//
+// The word stands behind the payload. Where hardware moves whole lines, a slot of two lines has it
+// at the end of both, and both are asked for at once: the second line does not wait for the first.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "latenz/icc/endpoint.hpp"
+
+namespace latenz::icc {
+
+namespace detail {
+
+/// A payload of at most `size` bytes and the word that says whose it is.
+template <std::size_t size, class P>
+class TurnSlot {
+  using A = Access<P>;
+  static constexpr std::size_t word_bytes = sizeof(std::uint32_t);
+  static constexpr std::size_t line_payload = line_bytes - word_bytes;
+
+ public:
+  /// Two lines that each end in the word.
+  static constexpr bool paired = size > line_payload&& size <= 2 * line_payload;
+  static constexpr std::size_t bytes = whole_lines(size + (paired ? 2 : 1) * word_bytes);
+
+  TurnSlot() = default;
+  explicit TurnSlot(void* memory) noexcept
+      : payload_{static_cast<std::byte*>(memory)}, word_{word_of_line(bytes / line_bytes - 1)} {}
+
+  /// The word; the last line's counts, and `before` until a pair agrees.
+  [[nodiscard]] std::uint32_t look(std::uint32_t before) const noexcept {
+    if constexpr (paired && P::Memory::moves_lines) {
+      const std::uint32_t last = A::load_acquire(*word_);
+      const std::uint32_t first = A::load_acquire(*word_of_line(0));
+      return first == last ? last : before;
+    } else {
+      return A::load_acquire(*word_);
+    }
+  }
+
+  /// The word as an endpoint finds it that comes anew.
+  [[nodiscard]] std::uint32_t last_word() const noexcept { return A::load_acquire(*word_); }
+
+  void publish(std::uint32_t word) noexcept {
+    if constexpr (paired) {
+      A::store_release(*word_of_line(0), word);
+    }
+    A::store_release(*word_, word);
+    P::Wait::notify();
+  }
+
+  template <class T>
+  void write(const T& value) noexcept {
+    constexpr std::size_t first = first_part(sizeof(T));
+    A::write(payload_, &value, first);
+    if constexpr (first < sizeof(T)) {
+      A::write(payload_ + line_bytes, reinterpret_cast<const std::byte*>(&value) + first,
+               sizeof(T) - first);
+    }
+  }
+
+  template <class T>
+  void read(T& value) const noexcept {
+    constexpr std::size_t first = first_part(sizeof(T));
+    A::read(&value, payload_, first);
+    if constexpr (first < sizeof(T)) {
+      A::read(reinterpret_cast<std::byte*>(&value) + first, payload_ + line_bytes,
+              sizeof(T) - first);
+    }
+  }
+
+ private:
+  static constexpr std::size_t first_part(std::size_t payload) noexcept {
+    return paired ? std::min(payload, line_payload) : payload;
+  }
+
+  [[nodiscard]] std::uint32_t* word_of_line(std::size_t line) const noexcept {
+    return reinterpret_cast<std::uint32_t*>(payload_ + (line + 1) * line_bytes - word_bytes);
+  }
+
+  std::byte* payload_ = nullptr;
+  std::uint32_t* word_ = nullptr;
+};
+
+}  // namespace detail
+
+template <WireType Request, WireType Reply, class P = Platform<>>
+class Exchange {
+  static constexpr std::size_t request_fields = detail::fields_of<Request>.size();
+  static constexpr std::size_t reply_fields = detail::fields_of<Reply>.size();
+  static constexpr std::size_t fields = request_fields + reply_fields;
+  static constexpr std::size_t slot_offset = detail::data_offset(fields, 2);
+  static constexpr std::uint32_t count_mask = 0x00FF'FFFF;
+
+  using Slot = detail::TurnSlot<std::max(sizeof(Request), sizeof(Reply)), P>;
+
+ public:
+  /// Bytes of shared memory that the channel takes; they begin at a line.
+  static constexpr std::size_t bytes = slot_offset + Slot::bytes;
+
+  static constexpr detail::Shape shape{
+      .kind = ChannelKind::exchange,
+      .channel_bytes = bytes,
+      .readers = 1,
+      .slots = 1,
+      .payload_bytes = {sizeof(Request), sizeof(Reply)},
+      .fingerprint = {fingerprint<Request>(), fingerprint<Reply>()},
+      .fields = {detail::fields_of<Request>.data(), detail::fields_of<Reply>.data()},
+      .field_count = {request_fields, reply_fields},
+  };
+
+ private:
+  static constexpr bool is_servers(std::uint32_t word) noexcept { return (word & 1U) != 0; }
+
+  /// What both sides do with the slot.
+  template <class Self>
+  class Half : public detail::Openable<Self, Exchange, P> {
+   protected:
+    Half() = default;
+    Half(void* memory, std::size_t own) noexcept
+        : detail::Openable<Self, Exchange, P>{memory, own},
+          slot_{static_cast<std::byte*>(memory) + slot_offset},
+          peer_{detail::Header<P>{memory}.side(fields, 1 - own)},
+          word_{slot_.last_word()} {}
+
+    /// Reads the word; whether the turn is the server's.
+    bool turn_is_servers() noexcept {
+      word_ = slot_.look(word_);
+      return is_servers(word_);
+    }
+
+    /// Gives the turn to the other side: with a payload by 1, without one by 3.
+    void pass(std::uint32_t steps) noexcept {
+      word_ = this->epoch() << 24U | ((word_ + steps) & count_mask);
+      slot_.publish(word_);
+    }
+
+    [[nodiscard]] bool word_is_of(std::uint32_t epoch) const noexcept {
+      return word_ >> 24U == (epoch & 0xFFU);
+    }
+
+    Slot slot_;
+    detail::Peer<P> peer_;
+    std::uint32_t word_ = 0;
+  };
+
+ public:
+  /// The side that asks. For one thread.
+  class Client : public Half<Client> {
+    using Base = Half<Client>;
+    friend detail::Openable<Client, Exchange, P>;
+
+   public:
+    Client() = default;
+
+    /// Sends a request and waits for its reply. Blocking. After any other answer than `ok` `reply`
+    /// is untouched, and whether the server has acted on the request is not known; a late reply is
+    /// thrown away by the next call.
+    Result call_until(const Request& request, Reply& reply, Deadline auto deadline) noexcept {
+      const auto mine = [this] { return !this->turn_is_servers(); };
+      Result result = this->wait_until(this->peer_, mine, deadline);
+      if (this->peer_.restarted()) {
+        return Result::peer_restarted;
+      }
+      if (result != Result::ok) {
+        return result;
+      }
+      post(request);
+      result = this->wait_until(this->peer_, mine, deadline);
+      if (result != Result::ok) {
+        return this->peer_.restarted() ? Result::peer_restarted : result;
+      }
+      return collect(reply);
+    }
+
+    /// The same without deadline: ends when the server replies, restarted or is gone.
+    Result call(const Request& request, Reply& reply) noexcept {
+      return call_until(request, reply, Never{});
+    }
+
+    /// Sends a request without waiting for the reply: `ok`, `peer_restarted`, or `full` while an
+    /// earlier request is with the server. Wait-free.
+    Result try_post(const Request& request) noexcept {
+      if (this->peer_.restarted()) {
+        return Result::peer_restarted;
+      }
+      if (this->turn_is_servers()) {
+        return this->not_yet(Result::full);
+      }
+      post(request);
+      return Result::ok;
+    }
+
+    /// Takes the reply to the request of `try_post`: `ok`, `empty`, `peer_restarted`. Wait-free.
+    Result try_collect(Reply& reply) noexcept {
+      if (posted_ && !this->turn_is_servers()) {
+        return collect(reply);
+      }
+      return this->peer_.restarted() ? Result::peer_restarted : this->not_yet(Result::empty);
+    }
+
+   private:
+    explicit Client(void* memory) noexcept : Base{memory, 0} { this->enter(); }
+
+    void post(const Request& request) noexcept {
+      this->slot_.write(request);
+      this->pass(1);
+      expected_ = (this->word_ + 1) & count_mask;
+      posted_ = true;
+    }
+
+    Result collect(Reply& reply) noexcept {
+      posted_ = false;
+      const bool answered = (this->word_ & count_mask) == expected_;
+      if (!answered || !this->word_is_of(this->peer_.known_epoch())) {
+        const bool first = this->peer_.known_epoch() == 0 && answered;
+        this->peer_.restarted();
+        if (!first) {
+          return Result::peer_restarted;
+        }
+      }
+      this->slot_.read(reply);
+      return Result::ok;
+    }
+
+    std::uint32_t expected_ = 0;
+    bool posted_ = false;
+  };
+
+  /// The side that answers. For one thread. A restarted server hands the request that waits for it
+  /// back unanswered, since an earlier incarnation may have acted on it.
+  class Server : public Half<Server> {
+    using Base = Half<Server>;
+    friend detail::Openable<Server, Exchange, P>;
+
+   public:
+    Server() = default;
+
+    /// Waits for a request and answers it with `handler(request)`. Blocking.
+    template <class Handler>
+    Result serve_until(Handler&& handler, Deadline auto deadline) noexcept {
+      Request request;
+      const Result result = take_until(request, deadline);
+      return result == Result::ok ? answer(handler(request)) : result;
+    }
+
+    /// The same without deadline: ends when a request is answered, the client restarted or is gone.
+    template <class Handler>
+    Result serve(Handler&& handler) noexcept {
+      return serve_until(handler, Never{});
+    }
+
+    /// Takes a request, which `answer` must follow; `busy` before it has. Blocking.
+    Result take_until(Request& request, Deadline auto deadline) noexcept {
+      if (answering_) {
+        return Result::busy;
+      }
+      if (this->turn_is_servers()) {
+        return take_waiting(request);
+      }
+      const Result result =
+          this->wait_until(this->peer_, [this] { return this->turn_is_servers(); }, deadline);
+      if (result != Result::ok) {
+        return this->peer_.restarted() ? Result::peer_restarted : result;
+      }
+      return take(request);
+    }
+
+    /// Takes a request if one is there: `ok`, `empty`, `busy`, `peer_restarted`. Wait-free.
+    Result try_take(Request& request) noexcept {
+      if (answering_) {
+        return Result::busy;
+      }
+      if (this->turn_is_servers()) {
+        return take_waiting(request);
+      }
+      return this->peer_.restarted() ? Result::peer_restarted : this->not_yet(Result::empty);
+    }
+
+    /// Replies to the request taken last; `empty` if there is none to reply to. Wait-free.
+    Result answer(const Reply& reply) noexcept {
+      if (!answering_) {
+        return Result::empty;
+      }
+      answering_ = false;
+      this->slot_.write(reply);
+      this->pass(1);
+      return Result::ok;
+    }
+
+   private:
+    explicit Server(void* memory) noexcept : Base{memory, 1} {
+      if (this->is_restart() && is_servers(this->word_)) {
+        hand_back();
+      }
+      this->enter();
+    }
+
+    /// A request that was there before the call may be one of an incarnation that is no more.
+    Result take_waiting(Request& request) noexcept {
+      const std::uint32_t now = this->peer_.epoch();
+      if (!this->word_is_of(now)) {
+        hand_back();
+        this->peer_.turned_into(now);
+        return Result::peer_restarted;
+      }
+      return take(request);
+    }
+
+    Result take(Request& request) noexcept {
+      if (!this->word_is_of(this->peer_.known_epoch()) && this->peer_.restarted()) {
+        return Result::peer_restarted;
+      }
+      this->slot_.read(request);
+      answering_ = true;
+      return Result::ok;
+    }
+
+    void hand_back() noexcept {
+      this->count_dropped();
+      this->pass(3);
+    }
+
+    bool answering_ = false;
+  };
+};
+
+}  // namespace latenz::icc

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wait policies: what a side does between two looks at a word that has not changed yet.
+//
+// A policy provides
+//   pause()            called after each look in vain
+//   notify()           called after every store that the other side may be waiting for
+//   looks_per_check    looks between two checks of deadline and peer (a power of two)
+//   silent_checks      checks without a sign of life after which the peer counts as gone
+#pragma once
+
+#include <cstdint>
+
+#if __STDC_HOSTED__ && __has_include(<sched.h>)
+#include <sched.h>
+#endif
+
+namespace latenz::icc {
+
+/// Looks without pause: the shortest latency; the core does nothing else.
+struct Spin {
+  static constexpr std::uint32_t looks_per_check = 64;
+  static constexpr std::uint32_t silent_checks = 1U << 21U;
+
+  static void pause() noexcept {}
+  static void notify() noexcept {}
+};
+
+/// Tells the core that it waits: gentler to a core's other hardware thread.
+struct Pause : Spin {
+  static void pause() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+    asm volatile("yield" ::: "memory");
+#endif
+  }
+};
+
+#if __STDC_HOSTED__ && __has_include(<sched.h>)
+/// Lets other threads of this core run meanwhile.
+struct Yield : Spin {
+  static constexpr std::uint32_t looks_per_check = 1;
+
+  static void pause() noexcept { sched_yield(); }
+};
+#endif
+
+#if defined(__aarch64__) || defined(__arm__)
+/// Sleeps until an event: of `notify` on a core whose events reach this one (cores of one cluster),
+/// or of the timer's event stream, without which a dead peer's waiter would sleep for ever.
+struct WaitForEvent : Spin {
+  static constexpr std::uint32_t looks_per_check = 1;
+
+  static void pause() noexcept { asm volatile("wfe" ::: "memory"); }
+  static void notify() noexcept { asm volatile("dsb sy\n\tsev" ::: "memory"); }
+};
+#endif
+
+/// Functions of the user's, for instance those of an RTOS: `pause` may block for a short while.
+template <auto pause_function, auto notify_function>
+struct WaitHook : Spin {
+  static constexpr std::uint32_t looks_per_check = 1;
+
+  static void pause() noexcept { pause_function(); }
+  static void notify() noexcept { notify_function(); }
+};
+
+}  // namespace latenz::icc
