@@ -9,6 +9,7 @@
 // Nothing of this is in the program.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -35,7 +36,7 @@ template <class T>
 struct AnyBase {
   template <class Base>
     requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>)
-  operator Base() const;  // NOLINT(google-explicit-constructor): it is a conversion
+  operator Base() const;  // NOLINT(misc-explicit-constructor): what it is for
 };
 
 template <class T>
@@ -50,40 +51,54 @@ concept HasBase = requires { T{AnyBase<T>{}}; };
 #define LATENZ_ICC_TO_16 m9, m10, m11, m12, m13, m14, m15, m16
 #define LATENZ_ICC_TO_24 m17, m18, m19, m20, m21, m22, m23, m24
 #define LATENZ_ICC_TO_32 m25, m26, m27, m28, m29, m30, m31, m32
-#define LATENZ_ICC_MEMBERS(X)                                                                                                                                             \
-  X(32, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, LATENZ_ICC_TO_32))                                \
-  X(31, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}, {}, {}, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25, m26, m27, m28, m29, m30, m31)) \
-  X(30, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}, {}, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25, m26, m27, m28, m29, m30))          \
-  X(29, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25, m26, m27, m28, m29))                   \
-  X(28, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25, m26, m27, m28))                            \
-  X(27, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25, m26, m27))                                     \
-  X(26, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25, m26))                                              \
-  X(25, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25))                                                       \
-  X(24, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24))                                                                \
-  X(23, (LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}, {}, {}, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17, m18, m19, m20, m21, m22, m23))                                 \
-  X(22, (LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}, {}, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17, m18, m19, m20, m21, m22))                                          \
-  X(21, (LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17, m18, m19, m20, m21))                                                   \
-  X(20, (LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17, m18, m19, m20))                                                            \
-  X(19, (LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17, m18, m19))                                                                     \
-  X(18, (LATENZ_ICC_8, LATENZ_ICC_8, {}, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17, m18))                                                                              \
-  X(17, (LATENZ_ICC_8, LATENZ_ICC_8, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17))                                                                                       \
-  X(16, (LATENZ_ICC_8, LATENZ_ICC_8), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16))                                                                                                \
-  X(15, (LATENZ_ICC_8, {}, {}, {}, {}, {}, {}, {}), (LATENZ_ICC_TO_8, m9, m10, m11, m12, m13, m14, m15))                                                                  \
-  X(14, (LATENZ_ICC_8, {}, {}, {}, {}, {}, {}), (LATENZ_ICC_TO_8, m9, m10, m11, m12, m13, m14))                                                                           \
-  X(13, (LATENZ_ICC_8, {}, {}, {}, {}, {}), (LATENZ_ICC_TO_8, m9, m10, m11, m12, m13))                                                                                    \
-  X(12, (LATENZ_ICC_8, {}, {}, {}, {}), (LATENZ_ICC_TO_8, m9, m10, m11, m12))                                                                                             \
-  X(11, (LATENZ_ICC_8, {}, {}, {}), (LATENZ_ICC_TO_8, m9, m10, m11))                                                                                                      \
-  X(10, (LATENZ_ICC_8, {}, {}), (LATENZ_ICC_TO_8, m9, m10))                                                                                                               \
-  X(9, (LATENZ_ICC_8, {}), (LATENZ_ICC_TO_8, m9))                                                                                                                         \
-  X(8, (LATENZ_ICC_8), (LATENZ_ICC_TO_8))                                                                                                                                 \
-  X(7, ({}, {}, {}, {}, {}, {}, {}), (m1, m2, m3, m4, m5, m6, m7))                                                                                                        \
-  X(6, ({}, {}, {}, {}, {}, {}), (m1, m2, m3, m4, m5, m6))                                                                                                                \
-  X(5, ({}, {}, {}, {}, {}), (m1, m2, m3, m4, m5))                                                                                                                        \
-  X(4, ({}, {}, {}, {}), (m1, m2, m3, m4))                                                                                                                                \
-  X(3, ({}, {}, {}), (m1, m2, m3))                                                                                                                                        \
-  X(2, ({}, {}), (m1, m2))                                                                                                                                                \
+#define LATENZ_ICC_MEMBERS(X)                                                                   \
+  X(32, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8),                               \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, LATENZ_ICC_TO_32))                    \
+  X(31, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}, {}, {}, {}),                 \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25, m26, m27, m28, m29, m30, m31))   \
+  X(30, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}, {}, {}),                     \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25, m26, m27, m28, m29, m30))        \
+  X(29, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}, {}),                         \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25, m26, m27, m28, m29))             \
+  X(28, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}),                             \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25, m26, m27, m28))                  \
+  X(27, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}),                                 \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25, m26, m27))                       \
+  X(26, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}, {}),                                     \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25, m26))                            \
+  X(25, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}),                                         \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24, m25))                                 \
+  X(24, (LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8),                                             \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, LATENZ_ICC_TO_24))                                      \
+  X(23, (LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}, {}, {}, {}),                               \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17, m18, m19, m20, m21, m22, m23))                     \
+  X(22, (LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}, {}, {}),                                   \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17, m18, m19, m20, m21, m22))                          \
+  X(21, (LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}, {}),                                       \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17, m18, m19, m20, m21))                               \
+  X(20, (LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}, {}),                                           \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17, m18, m19, m20))                                    \
+  X(19, (LATENZ_ICC_8, LATENZ_ICC_8, {}, {}, {}),                                               \
+    (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17, m18, m19))                                         \
+  X(18, (LATENZ_ICC_8, LATENZ_ICC_8, {}, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17, m18))    \
+  X(17, (LATENZ_ICC_8, LATENZ_ICC_8, {}), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16, m17))             \
+  X(16, (LATENZ_ICC_8, LATENZ_ICC_8), (LATENZ_ICC_TO_8, LATENZ_ICC_TO_16))                      \
+  X(15, (LATENZ_ICC_8, {}, {}, {}, {}, {}, {}, {}),                                             \
+    (LATENZ_ICC_TO_8, m9, m10, m11, m12, m13, m14, m15))                                        \
+  X(14, (LATENZ_ICC_8, {}, {}, {}, {}, {}, {}), (LATENZ_ICC_TO_8, m9, m10, m11, m12, m13, m14)) \
+  X(13, (LATENZ_ICC_8, {}, {}, {}, {}, {}), (LATENZ_ICC_TO_8, m9, m10, m11, m12, m13))          \
+  X(12, (LATENZ_ICC_8, {}, {}, {}, {}), (LATENZ_ICC_TO_8, m9, m10, m11, m12))                   \
+  X(11, (LATENZ_ICC_8, {}, {}, {}), (LATENZ_ICC_TO_8, m9, m10, m11))                            \
+  X(10, (LATENZ_ICC_8, {}, {}), (LATENZ_ICC_TO_8, m9, m10))                                     \
+  X(9, (LATENZ_ICC_8, {}), (LATENZ_ICC_TO_8, m9))                                               \
+  X(8, (LATENZ_ICC_8), (LATENZ_ICC_TO_8))                                                       \
+  X(7, ({}, {}, {}, {}, {}, {}, {}), (m1, m2, m3, m4, m5, m6, m7))                              \
+  X(6, ({}, {}, {}, {}, {}, {}), (m1, m2, m3, m4, m5, m6))                                      \
+  X(5, ({}, {}, {}, {}, {}), (m1, m2, m3, m4, m5))                                              \
+  X(4, ({}, {}, {}, {}), (m1, m2, m3, m4))                                                      \
+  X(3, ({}, {}, {}), (m1, m2, m3))                                                              \
+  X(2, ({}, {}), (m1, m2))                                                                      \
   X(1, ({}), (m1))
-
 // clang-format on
 
 inline constexpr std::size_t too_many_members = 33;
@@ -91,13 +106,13 @@ inline constexpr std::size_t too_many_members = 33;
 /// The members of an aggregate without base classes; too_many_members if that or more.
 template <class T>
 consteval std::size_t member_count() {
-  if constexpr (requires { T{LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}}; })
-    return too_many_members;
-#define LATENZ_ICC_COUNT(n, braces, names) \
-  else if constexpr (requires { T{LATENZ_ICC_OPEN braces}; }) return n;
+  constexpr bool too_many =
+      requires { T{LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, LATENZ_ICC_8, {}}; };
+  std::size_t count = too_many ? 1 : 0;
+#define LATENZ_ICC_COUNT(n, braces, names) count += requires { T{LATENZ_ICC_OPEN braces}; } ? 1 : 0;
   LATENZ_ICC_MEMBERS(LATENZ_ICC_COUNT)
 #undef LATENZ_ICC_COUNT
-  else return 0;
+  return count;  // what takes n takes less, too
 }
 
 /// Calls `visit` with all members of `object`.
@@ -109,7 +124,7 @@ constexpr decltype(auto) visit_members(const T& object, Visit&& visit) {
     constexpr std::size_t count = member_count<T>();
     static_assert(count > 0 && count < too_many_members);
 #define LATENZ_ICC_BIND(n, braces, names)         \
-  if constexpr (count == n) {                     \
+  if constexpr (count == (n)) {                   \
     const auto& [LATENZ_ICC_OPEN names] = object; \
     return visit(LATENZ_ICC_OPEN names);          \
   } else
@@ -182,9 +197,8 @@ template <std::size_t count>
 consteval std::array<std::string_view, count> cut(std::string_view list) {
   std::array<std::string_view, count> names{};
   for (std::string_view& name : names) {
-    name = list.substr(0, list.find(','));
-    list.remove_prefix(name.size());
-    list.remove_prefix(list.size() < 2 ? list.size() : 2);
+    name = list.substr(0, list.find_first_of(" ,"));
+    list = list.substr(std::min(list.size(), list.find_first_not_of(" ,", name.size())));
   }
   return names;
 }
@@ -204,17 +218,24 @@ consteval auto names_of() {
 
 // clang-format off
 #define LATENZ_ICC_EXPAND_4(...) __VA_ARGS__
-#define LATENZ_ICC_EXPAND_3(...)   LATENZ_ICC_EXPAND_4(LATENZ_ICC_EXPAND_4(LATENZ_ICC_EXPAND_4(LATENZ_ICC_EXPAND_4(__VA_ARGS__))))
-#define LATENZ_ICC_EXPAND_2(...)   LATENZ_ICC_EXPAND_3(LATENZ_ICC_EXPAND_3(LATENZ_ICC_EXPAND_3(LATENZ_ICC_EXPAND_3(__VA_ARGS__))))
-#define LATENZ_ICC_EXPAND(...)   LATENZ_ICC_EXPAND_2(LATENZ_ICC_EXPAND_2(LATENZ_ICC_EXPAND_2(LATENZ_ICC_EXPAND_2(__VA_ARGS__))))
+#define LATENZ_ICC_EXPAND_3(...) \
+  LATENZ_ICC_EXPAND_4(LATENZ_ICC_EXPAND_4(LATENZ_ICC_EXPAND_4(LATENZ_ICC_EXPAND_4(__VA_ARGS__))))
+#define LATENZ_ICC_EXPAND_2(...) \
+  LATENZ_ICC_EXPAND_3(LATENZ_ICC_EXPAND_3(LATENZ_ICC_EXPAND_3(LATENZ_ICC_EXPAND_3(__VA_ARGS__))))
+#define LATENZ_ICC_EXPAND(...) \
+  LATENZ_ICC_EXPAND_2(LATENZ_ICC_EXPAND_2(LATENZ_ICC_EXPAND_2(LATENZ_ICC_EXPAND_2(__VA_ARGS__))))
 #define LATENZ_ICC_PARENTHESES ()
 #define LATENZ_ICC_EACH_AGAIN() LATENZ_ICC_EACH
-/// What a preprocessor can do of a loop: `what(first) between ... what(last)`, at most 65 times.
-#define LATENZ_ICC_EACH(what, between, first, ...)   what(first) __VA_OPT__(between() LATENZ_ICC_EACH_AGAIN LATENZ_ICC_PARENTHESES (what, between, __VA_ARGS__))
+/// What a preprocessor can do of a loop, at most 64 times: what(first) between() ... what(last).
+/// NOLINTNEXTLINE(bugprone-macro-parentheses): it makes lists, too
+#define LATENZ_ICC_EACH(what, between, first, ...) \
+  what(first) __VA_OPT__(between() LATENZ_ICC_EACH_AGAIN LATENZ_ICC_PARENTHESES( \
+      what, between, __VA_ARGS__))
 #define LATENZ_ICC_COMMA() ,
+// NOLINTNEXTLINE(bugprone-macro-parentheses): an operator
 #define LATENZ_ICC_PLUS() +
 #define LATENZ_ICC_ONE(member) 1
-#define LATENZ_ICC_OF_OBJECT(member) object.member
+#define LATENZ_ICC_OF_OBJECT(member) (object.member)
 // clang-format on
 
 /// Names the members of a type that is no plain aggregate (it has constructors, a base class, or

@@ -27,6 +27,7 @@ static_assert(std::endian::native == std::endian::little,
 
 /// What the bytes of a leaf mean. An enumeration is the integer that it is made of.
 enum class FieldKind : std::uint8_t {
+  none = 0,  // no field
   unsigned_integer = 1,
   signed_integer = 2,
   floating_point = 3,  // IEEE 754 binary32 or binary64
@@ -36,6 +37,8 @@ enum class FieldKind : std::uint8_t {
 /// As in "uint32", without the number.
 constexpr const char* name_of(FieldKind kind) {
   switch (kind) {
+    case FieldKind::none:
+      return "none";
     case FieldKind::unsigned_integer:
       return "uint";
     case FieldKind::signed_integer:
@@ -53,7 +56,7 @@ constexpr const char* name_of(FieldKind kind) {
 struct Field {
   std::uint32_t offset = 0;  // of the first element, in bytes
   std::uint16_t size = 0;    // of one element, in bytes
-  FieldKind kind{};
+  FieldKind kind = FieldKind::none;
   std::uint8_t reserved = 0;
   std::uint32_t count = 0;   // elements
   std::uint32_t stride = 0;  // bytes from one element to the next; one element: its size
@@ -128,7 +131,9 @@ concept Struct = std::is_class_v<T> && !Array<T>;
 
 struct TypesOf {
   template <class... Member>
-  TypeList<Member...> operator()(const Member&...) const;
+  TypeList<Member...> operator()(const Member&... /*members*/) const {
+    return {};
+  }
 };
 
 template <class T>
@@ -380,17 +385,16 @@ consteval FieldKind kind_of() {
 template <class T, class Call>
 constexpr void for_each_leaf(const Path* path, Field place, Call& call) {
   if constexpr (Array<T>) {
-    using Element = typename ArrayOf<T>::Element;
     constexpr auto n = static_cast<std::uint32_t>(ArrayOf<T>::size);
-    constexpr auto stride = static_cast<std::uint32_t>(sizeof(Element));
+    constexpr auto stride = static_cast<std::uint32_t>(sizeof(typename ArrayOf<T>::Element));
     if (place.count == 1 || place.stride == n * stride) {
       place.count *= n;
       place.stride = stride;
-      for_each_leaf<Element>(path, place, call);
+      for_each_leaf<typename ArrayOf<T>::Element>(path, place, call);
     } else {  // two strides: one field for each element of the inner array
       for (std::uint32_t i = 0; i < n; ++i) {
         const Path element{.outer = path, .name = {}, .index = i};
-        for_each_leaf<Element>(&element, place, call);
+        for_each_leaf<typename ArrayOf<T>::Element>(&element, place, call);
         place.offset += stride;
       }
     }
