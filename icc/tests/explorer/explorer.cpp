@@ -169,7 +169,8 @@ bool Explorer::advance(Machine& machine, State& state, int thread, std::uint32_t
   const std::uint32_t from = state.local[index];
   const Access wanted = locals_[from]->pending;
   const auto value = machine.happen(state, thread, wanted, outcome);
-  if (telling_ != nullptr) telling_->push_back(described(threads_[index], wanted, value.value_or(0)));
+  if (telling_ != nullptr && machine.is_worth_telling(wanted))
+    telling_->push_back(described(threads_[index], wanted, value.value_or(0)));
   if (!value) {
     failure_ = "data race";
     return false;

@@ -75,6 +75,13 @@ class Machine {
   // Touches nothing that another thread can see or change: needs no step of its own.
   [[nodiscard]] bool is_local(const Access& wanted) const;
 
+  // Not so: what cannot come out otherwise.
+  [[nodiscard]] bool is_worth_telling(const Access& wanted) const {
+    const bool of_word = wanted.kind == Kind::load || wanted.kind == Kind::read ||
+                         wanted.kind == Kind::store || wanted.kind == Kind::write;
+    return !of_word || word(wanted).role > Role::own;
+  }
+
   // In how many ways can this access come out?
   [[nodiscard]] std::uint32_t outcomes(const State& state, int thread, const Access& wanted) const;
 

@@ -132,7 +132,7 @@ class Latest {
       P::Wait::notify();
     }
 
-    /// Number of the newest value, from 1 and wrapping; a restart skips one.
+    /// Number of the newest value, from 1 and wrapping; a restarted writer goes on.
     [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
    private:
@@ -144,9 +144,24 @@ class Latest {
       for (std::size_t pair = 0; pair < pairs; ++pair) {
         newest_[pair] = A::load_relaxed(control.newest[pair]) & 1U;
       }
-      // An earlier incarnation may have shown the next number to a reader already.
-      number_ = A::load_relaxed(control.updates) + (this->is_restart() ? 1U : 0U);
+      number_ = A::load_relaxed(control.updates);
+      complete_interrupted();
       this->enter();
+    }
+
+    /// An earlier incarnation may have ended amid its last stores. A reader may have its value
+    /// already, so it becomes the newest.
+    void complete_interrupted() noexcept {
+      for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+        std::byte* slot = data_.slot(pair, newest_[pair]);
+        if (A::load_relaxed(Data::number_of(slot)) == number_ + 1) {
+          ++number_;
+          latest_ = pair;
+          A::store_release(data_.control().latest, pair + 1);
+          A::store_release(data_.control().updates, number_);
+          return;
+        }
+      }
     }
 
     [[nodiscard]] std::byte* slot() const noexcept { return data_.slot(pair_, which_); }
