@@ -284,42 +284,57 @@ consteval WireRule leaf_rule() {
   return std::is_enum_v<T> ? WireRule::no_open_enumeration : WireRule::no_other_leaf;
 }
 
+/// Can all members be seen?
+template <class T>
+consteval bool is_visible() {
+  if constexpr (Described<T>) {
+    return true;
+  } else if constexpr (std::is_aggregate_v<T>) {
+    return !HasBase<T> && member_count<T>() > 0 && member_count<T>() < too_many_members;
+  } else {
+    return false;
+  }
+}
+
 /// What can be said of a struct without looking into it.
 template <class T>
-consteval WireRule struct_rule() {
+consteval WireRule whole_rule() {
   if (std::is_polymorphic_v<T>) return WireRule::no_virtual;
   if (!std::is_trivially_copyable_v<T>) return WireRule::trivially_copyable;
   if (!std::is_standard_layout_v<T>) return WireRule::standard_layout;
+  if (!std::is_copy_assignable_v<T>) return WireRule::no_const_or_volatile;
   if (std::is_empty_v<T>) return WireRule::not_empty;
   if (sizeof(T) > max_wire_bytes) return WireRule::at_most_64_kib;
-  if constexpr (!Described<T>) {
-    if (!std::is_aggregate_v<T>) return WireRule::visible_members;
-    if constexpr (std::is_aggregate_v<T>) {
-      if (HasBase<T>) return WireRule::no_base_class;
-      if (member_count<T>() == 0 || member_count<T>() == too_many_members) {
-        return WireRule::visible_members;
-      }
-    }
+  if (is_visible<T>()) return WireRule::obeyed;
+  if constexpr (std::is_aggregate_v<T>) {
+    if (HasBase<T>) return WireRule::no_base_class;
   }
-  return WireRule::obeyed;
+  return WireRule::visible_members;
+}
+
+template <class T>
+consteval WireRule struct_rule() {
+  constexpr WireRule whole = whole_rule<T>();
+  if constexpr (whole != WireRule::obeyed) {
+    return whole;
+  } else if constexpr (has_bit_field<T>()) {
+    return WireRule::no_bit_field;
+  } else {
+    return is_natural<T>() ? WireRule::obeyed : WireRule::natural_layout;
+  }
 }
 
 template <class T>
 consteval auto judge_struct() {
-  constexpr WireRule rule = struct_rule<T>();
-  if constexpr (rule != WireRule::obeyed) {
-    return Verdict<rule, T>{};
-  } else {
+  if constexpr (is_visible<T>()) {
     constexpr auto inner = judge_members(MemberTypes<T>{});
     if constexpr (inner.rule != WireRule::obeyed) {
       return inner;
-    } else if constexpr (has_bit_field<T>()) {
-      return Verdict<WireRule::no_bit_field, T>{};
-    } else if constexpr (!is_natural<T>()) {
-      return Verdict<WireRule::natural_layout, T>{};
     } else {
-      return Verdict<WireRule::obeyed, T>{};
+      return Verdict<struct_rule<T>(), T>{};
     }
+  } else {
+    return Verdict<whole_rule<T>(), T>{};
   }
 }
 
@@ -490,8 +505,8 @@ consteval void explain() {
                 "latenz::icc: the members of this type cannot be seen: it is no aggregate of at "
                 "most 32 members, so name all of them by LATENZ_DESCRIBE");
   static_assert(rule != WireRule::no_bit_field,
-                "latenz::icc: no bit-field in a wire type: where its bits lie is the compiler's "
-                "choice, so use masks of a whole integer");
+                "latenz::icc: no bit-field or packed member in a wire type: where it lies is the "
+                "compiler's choice, so use masks of a whole integer");
   static_assert(rule != WireRule::at_most_64_kib,
                 "latenz::icc: a wire type has at most 64 KiB: share larger data in pieces");
   static_assert(rule != WireRule::natural_layout,
