@@ -533,9 +533,13 @@ class Hash {
 
 }  // namespace detail
 
+/// The first rule that T breaks.
+template <class T>
+inline constexpr WireRule wire_rule_of = decltype(detail::judge_payload<T>())::rule;
+
 /// A type that all supported compilers lay out in the same way.
 template <class T>
-concept WireType = (decltype(detail::judge_payload<T>())::rule == WireRule::obeyed);
+concept WireType = (wire_rule_of<T> == WireRule::obeyed);
 
 /// Makes the compiler say which rule T breaks, and which type in T; every channel calls it.
 template <class T>
