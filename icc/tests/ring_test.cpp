@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "latenz/icc/ring.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+
+namespace {
+
+using namespace latenz::icc;
+
+struct Sample {
+  std::uint32_t number;
+  std::uint8_t rest[9];
+};
+
+Sample sample(std::uint32_t number) {
+  Sample made{.number = number, .rest = {}};
+  for (std::uint8_t& byte : made.rest) {
+    byte = static_cast<std::uint8_t>(number * 7);
+  }
+  return made;
+}
+
+bool is_whole(const Sample& got) {
+  for (const std::uint8_t byte : got.rest) {
+    if (byte != static_cast<std::uint8_t>(got.number * 7)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+using Yielding = Platform<Coherent, StandardOrder, Yield>;
+using Channel = Ring<Sample, 8, 2, Yielding>;
+
+class RingTest : public testing::Test {
+ protected:
+  Channel::Reader open_reader(std::uint32_t index) {
+    return *Channel::Reader::attach(memory, sizeof memory, index);
+  }
+
+  alignas(line_bytes) std::byte memory[Channel::bytes]{};
+  Channel::Writer writer = *Channel::Writer::create(memory, sizeof memory, "samples");
+  Channel::Observer observer = *Channel::Observer::attach(memory, sizeof memory);
+  Sample got{};
+};
+
+TEST_F(RingTest, LosslessReadersGetAllInOrderAndHoldTheWriter) {
+  auto first = open_reader(0);
+  auto second = open_reader(1);
+  std::uint32_t next = 0;
+  for (std::uint32_t number = 0; number < 8; ++number) {
+    ASSERT_EQ(writer.try_write(sample(number)), Result::ok);
+  }
+  ASSERT_EQ(writer.try_write(sample(8)), Result::full);
+  while (first.try_read(got) == Result::ok) {
+    ASSERT_EQ(got.number, next++);
+    ASSERT_TRUE(is_whole(got));
+  }
+  EXPECT_EQ(next, 8U);
+  EXPECT_EQ(writer.late_reader(), 1U);
+  EXPECT_EQ(writer.write_until(sample(8), Checks{3}), Result::timeout);
+  ASSERT_EQ(second.try_read(got), Result::ok);
+  EXPECT_EQ(got.number, 0U);
+  EXPECT_EQ(writer.write(sample(8)), Result::ok);
+}
+
+TEST_F(RingTest, AReaderLeftBehindIsToldAndMayComeBack) {
+  auto first = open_reader(0);
+  for (std::uint32_t number = 0; number < 8; ++number) {
+    ASSERT_EQ(writer.try_write(sample(number)), Result::ok);
+  }
+  ASSERT_EQ(writer.try_write(sample(8)), Result::full);
+  writer.leave_behind(0);
+  for (std::uint32_t number = 8; number < 30; ++number) {
+    ASSERT_EQ(writer.try_write(sample(number)), Result::ok);
+  }
+  EXPECT_EQ(first.try_read(got), Result::busy);
+  auto again = open_reader(0);
+  EXPECT_EQ(again.try_read(got), Result::empty);
+  EXPECT_EQ(again.dropped(), 30U);
+  ASSERT_EQ(writer.try_write(sample(30)), Result::ok);
+  EXPECT_EQ(again.try_read(got), Result::ok);
+  EXPECT_EQ(got.number, 30U);
+}
+
+TEST_F(RingTest, AReaderThatClosesHoldsNobody) {
+  auto first = open_reader(0);
+  first.close();
+  for (std::uint32_t number = 0; number < 100; ++number) {
+    ASSERT_EQ(writer.try_write(sample(number)), Result::ok);
+  }
+}
+
+TEST_F(RingTest, ObserversSeeTheNewestAndCountWhatTheyLost) {
+  EXPECT_EQ(observer.read_latest(got), Result::empty);
+  EXPECT_EQ(observer.try_read(got), Result::empty);
+  for (std::uint32_t number = 0; number < 100; ++number) {
+    ASSERT_EQ(writer.try_write(sample(number)), Result::ok);
+  }
+  std::uint32_t read = 0;
+  while (observer.try_read(got) == Result::ok) {
+    EXPECT_TRUE(is_whole(got));
+    ++read;
+  }
+  EXPECT_EQ(got.number, 99U);
+  EXPECT_EQ(read + observer.lost(), 100U);
+  EXPECT_EQ(observer.read_latest(got), Result::ok);
+  EXPECT_EQ(got.number, 99U);
+}
+
+TEST_F(RingTest, ARestartedWriterGoesOnAndIsTold) {
+  auto first = open_reader(0);
+  ASSERT_EQ(writer.try_write(sample(0)), Result::ok);
+  auto second = *Channel::Writer::create(memory, sizeof memory, "samples");
+  ASSERT_EQ(second.try_write(sample(1)), Result::ok);
+  EXPECT_EQ(first.try_read(got), Result::peer_restarted);
+  for (const std::uint32_t number : {0U, 1U}) {
+    ASSERT_EQ(first.try_read(got), Result::ok);
+    EXPECT_EQ(got.number, number);
+  }
+}
+
+TEST_F(RingTest, StreamsBetweenThreads) {
+  constexpr std::uint32_t messages = 10'000;
+  auto first = open_reader(0);
+  std::array<std::uint32_t, 3> wrong{};
+  std::thread lossless{[&] {
+    Sample taken{};
+    for (std::uint32_t number = 0; number < messages; ++number) {
+      const bool right =
+          first.read(taken) == Result::ok && taken.number == number && is_whole(taken);
+      wrong[0] += right ? 0U : 1U;
+    }
+  }};
+  std::thread onlooker{[&] {
+    Sample seen{};
+    std::uint32_t before = 0;
+    while (before + 1 < messages) {
+      if (observer.try_read(seen) == Result::ok) {
+        wrong[1] += is_whole(seen) && seen.number >= before ? 0U : 1U;
+        before = seen.number;
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  }};
+  for (std::uint32_t number = 0; number < messages; ++number) {
+    wrong[2] += writer.write(sample(number)) == Result::ok ? 0U : 1U;
+  }
+  lossless.join();
+  onlooker.join();
+  EXPECT_EQ(wrong, (std::array<std::uint32_t, 3>{}));
+}
+
+}  // namespace
