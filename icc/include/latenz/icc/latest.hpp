@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "latenz/icc/endpoint.hpp"
+#include "latenz/icc/lines.hpp"
 
 namespace latenz::icc {
 
@@ -72,6 +73,15 @@ class Latest {
       .fields = {detail::fields_of<T>.data(), nullptr},
       .field_count = {fields, 0},
   };
+
+  /// Who writes which lines.
+  static constexpr auto lines() noexcept {
+    return detail::lines_of<1 + R>(
+        shape, LineRun{control_offset, sizeof(Control), LineOwner::side, 0, "control"},
+        LineRun{announcement_offset, R * sizeof(Announcement), LineOwner::each_reader, 0,
+                "announcements"},
+        LineRun{slots_offset, 2 * pairs * slot_bytes, LineOwner::side, 0, "slots"});
+  }
 
  private:
   struct Data {

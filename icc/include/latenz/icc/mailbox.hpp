@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "latenz/icc/endpoint.hpp"
+#include "latenz/icc/lines.hpp"
 
 namespace latenz::icc {
 
@@ -41,6 +42,12 @@ class Mailbox {
       .fields = {detail::fields_of<T>.data(), nullptr},
       .field_count = {fields, 0},
   };
+
+  /// Who writes which lines.
+  static constexpr auto lines() noexcept {
+    return detail::lines_of<2>(shape,
+                               LineRun{slot_offset, slot_bytes, LineOwner::in_turn, 0, "slot"});
+  }
 
  private:
   struct Slot {

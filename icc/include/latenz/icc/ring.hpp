@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "latenz/icc/endpoint.hpp"
+#include "latenz/icc/lines.hpp"
 
 namespace latenz::icc {
 
@@ -54,6 +55,15 @@ class Ring {
       .fields = {detail::fields_of<T>.data(), nullptr},
       .field_count = {fields, 0},
   };
+
+  /// Who writes which lines.
+  static constexpr auto lines() noexcept {
+    return detail::lines_of<1 + L>(
+        shape, LineRun{head_offset, line_bytes, LineOwner::side, 0, "head"},
+        LineRun{taken_offset, L * line_bytes, LineOwner::each_reader, 0, "taken"},
+        LineRun{slots_offset, static_cast<std::uint32_t>(bytes - slots_offset), LineOwner::side, 0,
+                "slots"});
+  }
 
  private:
   /// The slots, as words.
