@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "latenz/icc/endpoint.hpp"
+#include "latenz/icc/lines.hpp"
 
 namespace latenz::icc {
 
@@ -115,6 +116,12 @@ class Exchange {
       .fields = {detail::fields_of<Request>.data(), detail::fields_of<Reply>.data()},
       .field_count = {request_fields, reply_fields},
   };
+
+  /// Who writes which lines.
+  static constexpr auto lines() noexcept {
+    return detail::lines_of<2>(shape,
+                               LineRun{slot_offset, Slot::bytes, LineOwner::in_turn, 0, "slot"});
+  }
 
  private:
   static constexpr bool is_servers(std::uint32_t word) noexcept { return (word & 1U) != 0; }
