@@ -30,7 +30,7 @@ enum class Freshness : std::uint8_t {
   updated,
 };
 
-template <WireType T, std::size_t R = 1, class P = Platform<>>
+template <class T, std::size_t R = 1, class P = Platform<>>
 class Latest {
   static_assert(R >= 1 && R <= 32, "a Latest has 1 to 32 readers");
 

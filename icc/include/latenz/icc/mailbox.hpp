@@ -18,7 +18,7 @@
 
 namespace latenz::icc {
 
-template <WireType T, class P = Platform<>>
+template <class T, class P = Platform<>>
 class Mailbox {
   using A = detail::Access<P>;
 

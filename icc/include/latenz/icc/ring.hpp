@@ -23,7 +23,7 @@
 
 namespace latenz::icc {
 
-template <WireType T, std::size_t N, std::size_t L = 0, class P = Platform<>>
+template <class T, std::size_t N, std::size_t L = 0, class P = Platform<>>
 class Ring {
   static_assert(N >= 2 && (N & (N - 1)) == 0 && N <= 1U << 20U,
                 "a ring has a power of two of slots, since message numbers wrap");

@@ -541,26 +541,41 @@ inline constexpr WireRule wire_rule_of = decltype(detail::judge_payload<T>())::r
 template <class T>
 concept WireType = (wire_rule_of<T> == WireRule::obeyed);
 
-/// Makes the compiler say which rule T breaks, and which type in T; every channel calls it.
+/// Makes the compiler say which rule T breaks, and which type in T.
 template <class T>
 consteval void require_wire_type() {
   using Verdict = decltype(detail::judge_payload<T>());
   detail::explain<Verdict::rule, typename Verdict::offender>();
 }
 
-/// How many fields T has.
-template <WireType T>
+/// How many fields T has. If it is no wire type the compiler says why, once.
+template <class T>
 consteval std::size_t field_count() {
-  return detail::count_leaves<T>();
+  if constexpr (WireType<T>) {
+    return detail::count_leaves<T>();
+  } else {
+    require_wire_type<T>();
+    return 0;
+  }
 }
+
+namespace detail {
+
+/// Calls `call(path, field)` for each field of T; for none if T is no wire type.
+template <class T, class Call>
+consteval void for_each_field(Call&& call) {
+  if constexpr (WireType<T>) for_each_leaf_of<T>(call);
+}
+
+}  // namespace detail
 
 /// The fields of T in the order of their offsets; those of an array of structs together.
 /// An array of structs that hold arrays has no single stride: "joints.pose[0]", "joints.pose[1]".
-template <WireType T>
+template <class T>
 consteval std::array<Field, field_count<T>()> fields() {
   std::array<Field, field_count<T>()> table{};
   std::size_t row = 0;
-  detail::for_each_leaf_of<T>([&](const detail::Path& path, const Field& field) {
+  detail::for_each_field<T>([&](const detail::Path& path, const Field& field) {
     table[row] = field;
     std::size_t length = 0;
     path.spell([&](char character) {
@@ -574,14 +589,15 @@ consteval std::array<Field, field_count<T>()> fields() {
 /// A number that differs (but for one chance in 2^64) when T and the peer's type differ in anything
 /// that counts: FNV-1a over kind (1 byte), size (2), offset, count, stride (4 each, little endian),
 /// the whole name and a zero byte of each field, then sizeof and alignof (4 each).
-template <WireType T>
+template <class T>
 consteval std::uint64_t fingerprint() {
   detail::Hash hash;
-  detail::for_each_leaf_of<T>([&](const detail::Path& path, const Field& field) {
+  detail::for_each_field<T>([&](const detail::Path& path, const Field& field) {
     hash.add(static_cast<std::uint8_t>(field.kind));
     hash.add(field.size, 2);
-    for (const std::uint32_t number : {field.offset, field.count, field.stride})
-      hash.add(number, 4);
+    hash.add(field.offset, 4);
+    hash.add(field.count, 4);
+    hash.add(field.stride, 4);
     path.spell([&](char character) { hash.add(static_cast<std::uint8_t>(character)); });
     hash.add(0, 1);
   });
