@@ -92,7 +92,7 @@ class TurnSlot {
 
 }  // namespace detail
 
-template <WireType Request, WireType Reply, class P = Platform<>>
+template <class Request, class Reply, class P = Platform<>>
 class Exchange {
   static constexpr std::size_t request_fields = detail::fields_of<Request>.size();
   static constexpr std::size_t reply_fields = detail::fields_of<Reply>.size();
