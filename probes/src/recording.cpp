@@ -13,6 +13,7 @@
 
 #include "clock.hpp"
 #include "failure.hpp"
+#include "recording_process.hpp"
 
 namespace latenz::probe {
 namespace {
@@ -21,14 +22,6 @@ constexpr std::size_t frame_records = 8192;
 constexpr int drains_a_reading = 4;  // /proc is read every 200 ms
 constexpr int drains_a_save = 3;     // histograms are saved every 150 ms
 constexpr off_t reserved_bytes = 256LL * 1024;
-
-void create_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw Failure(folder.string() + ": " + error.message() + "; name another folder by --output");
-  }
-}
 
 /// Most memory this program held; getrusage would include what its parent held when it started it.
 std::int64_t largest_memory_kib() {

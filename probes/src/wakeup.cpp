@@ -23,6 +23,7 @@
 #include "plan.hpp"
 #include "program.hpp"
 #include "recording.hpp"
+#include "recording_process.hpp"
 
 namespace latenz::probe {
 namespace {
@@ -32,29 +33,11 @@ constexpr std::int64_t progress_every_ns = 500'000'000;
 constexpr std::int64_t account_every_ns = 1'000'000'000;
 constexpr std::int64_t start_delay_ns = 20'000'000;  // until every thread sleeps for its first time
 
-/// Signals that end a run; one that was ignored when the program started stays so (nohup).
-sigset_t block_ending_signals() {
-  sigset_t ending;
-  sigemptyset(&ending);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction inherited{};
-    sigaction(number, nullptr, &inherited);
-    if (inherited.sa_handler != SIG_IGN) {
-      sigaddset(&ending, number);
-    }
-  }
-  sigprocmask(SIG_BLOCK, &ending, nullptr);
-  return ending;
-}
-
 void prepare_signals() {
   struct sigaction nudge{};
   nudge.sa_handler = [](int) {};
   sigaction(SIGUSR1, &nudge, nullptr);
-  struct sigaction ignore{};
-  ignore.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &ignore, nullptr);  // a reader of the progress may go away
-  sigaction(SIGXFSZ, &ignore, nullptr);  // a file size limit is a full disk
+  ignore_output_signals();
 }
 
 /// Keeps CPUs out of sleep states with a longer exit latency until the file is closed.
@@ -69,17 +52,6 @@ std::string_view hold_dma_latency(const Plan& plan, File& file) {
   const std::int32_t latency_us = *plan.dma_latency_us;
   const bool held = write(file.descriptor(), &latency_us, sizeof latency_us) == sizeof latency_us;
   return held ? "held" : "denied";
-}
-
-/// Lets the recording thread run beside the measured CPUs, if there are others.
-void leave_measured_cpus(const Plan& plan) {
-  cpu_set_t others = allowed_cpus();
-  for (const unsigned cpu : plan.cpus) {
-    CPU_CLR(cpu, &others);
-  }
-  if (CPU_COUNT(&others) > 0) {
-    sched_setaffinity(0, sizeof others, &others);
-  }
 }
 
 class Run {
@@ -140,7 +112,7 @@ void Run::prepare() {
 }
 
 void Run::start() {
-  leave_measured_cpus(shared_.plan);
+  leave_measured_cpus(shared_.plan.cpus);
   Circumstances circumstances;
   circumstances.dma_latency = hold_dma_latency(shared_.plan, dma_latency_);
   circumstances.memory_locked = mlockall(MCL_CURRENT | MCL_FUTURE) == 0;
@@ -221,8 +193,7 @@ int Run::close_account() {
   std::string status = "complete";
   int exit_code = 0;
   if (output_error_ != 0) {
-    const bool full = output_error_ == ENOSPC || output_error_ == EDQUOT || output_error_ == EFBIG;
-    status = full ? "disk full" : "output failed";
+    status = status_of_output(output_error_);
     exit_code = exit_output_failed;
   } else if (shared_.threshold_exceeded) {
     status = "threshold";
@@ -234,8 +205,7 @@ int Run::close_account() {
   const int error = recording_->save_account(status);
   if (output_error_ != 0 || error != 0) {
     const int reason = output_error_ != 0 ? output_error_ : error;
-    print(stderr, "latenz-wakeup: " + shared_.plan.output.string() + ": " + std::strerror(reason) +
-                      "; the samples before it are kept\n");
+    print(stderr, told_output_error("latenz-wakeup", shared_.plan.output, reason));
     return exit_output_failed;
   }
   return exit_code;

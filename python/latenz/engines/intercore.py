@@ -6,6 +6,8 @@ firmware measures between a Cortex-A53 and a Cortex-R5, from the same settings.
 
 import json
 import os
+import statistics
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,6 +52,10 @@ ON_SILICON_ONLY = ("ddr-cci", "tcm")
 DEFAULT_BYTES = 8
 
 _NS = 1_000_000_000
+_MOVED = 1.2
+"""Ratio of the raw limit's 90th to its 10th percentile above which it has moved."""
+_SLICE_NS = 500_000
+"""No cache line, and no wake-up of an undisturbed process, takes so long."""
 _TRIPS = 3
 """Round trips for one sample of a set: of the raw limit, of the case, and of the case with stamps
 on both CPUs."""
@@ -181,22 +187,18 @@ class Intercore(Engine[IntercoreSettings]):
 
     def maximum_ns(self) -> int | None:
         """Return the largest latency so far, as the probe's account of the last second has it."""
-        try:
-            found: int | None = json.loads((self.folder / ACCOUNT_FILE).read_bytes())["max_ns"]
-        except OSError:
-            return None
-        return found
+        path = self.folder / ACCOUNT_FILE
+        return IntercoreAccount.read(path).max_ns if path.exists() else None
 
     def collect(self) -> list[SampleSet]:
         """Turn the recording into sample sets, with the probe's own account of them."""
-        account = intercore_account(self.result_file(ACCOUNT_FILE))
+        account = IntercoreAccount.read(self.result_file(ACCOUNT_FILE))
         found = []
         for kind in _KINDS:
-            told = account["sets"][kind]
             sample_set = self.task.writer.finish(
                 self._set_name(kind),
-                tool_version=account["program_version"],
-                notes=(*told["notes"], *account["notes"], *self.notes),
+                tool_version=account.program_version,
+                notes=(*account.notes(kind), *self.notes),
             )
             if sample_set is not None:
                 found.append(sample_set)
@@ -223,17 +225,97 @@ _KINDS = ("half-round-trip", "one-way", "raw")
 """The sample sets of a case, and the folders that the probe writes them into."""
 
 
-def intercore_account(path: Path) -> dict[str, Any]:
-    """Return the probe's own account of a measurement.
+@dataclass(frozen=True)
+class IntercoreAccount:
+    """What the probe tells of a measurement.
 
-    Raises:
-        BadInput: It is damaged.
+    Attributes:
+        program_version: Of the probe.
+        status: "complete", "interrupted", or why it ended early.
+        clock: What stamped.
+        stamp_pair_ns: Part of every duration: the two stamps themselves.
+        damaged: Messages that did not come back as they were sent.
+        switches: Times that others took a CPU from its measuring process: asking, answering.
+        max_ns: Largest latency so far; None before the first.
+        extremes_ns: Smallest and largest value of each sample set that has any.
+        worst_index: Place of the largest value in each of them.
+        rounds: Medians in nanoseconds of the raw block and of the case's block of each round.
     """
-    try:
-        account: dict[str, Any] = json.loads(path.read_bytes())
-        known = {"program_version", "status", "notes", "sets", "ratio"} <= account.keys()
-    except (OSError, ValueError, AttributeError):
-        known = False
-    if not known:
-        raise BadInput("is no account of latenz-intercore", str(path))
-    return account
+
+    program_version: str
+    status: str
+    clock: str
+    stamp_pair_ns: int
+    damaged: int
+    switches: tuple[int, int]
+    max_ns: int | None
+    extremes_ns: dict[str, tuple[int, int]]
+    worst_index: dict[str, int]
+    rounds: tuple[tuple[float, float], ...]
+
+    @classmethod
+    def read(cls, path: Path) -> "IntercoreAccount":
+        """Read the account that the probe keeps beside its recordings.
+
+        Raises:
+            BadInput: It is damaged.
+        """
+        try:
+            told = json.loads(path.read_bytes())
+            sets = {kind: each for kind, each in told["sets"].items() if each["n"]}
+            ticks_ns = _NS / told["ticks_per_second"] / 2  # rounds are whole round trips
+            return cls(
+                told["program_version"],
+                told["status"],
+                told["clock"],
+                told["stamp_pair_ns"],
+                told["damaged"],
+                tuple(told["involuntary_switches"]),
+                told["max_ns"],
+                {kind: (each["min_ns"], each["max_ns"]) for kind, each in sets.items()},
+                {kind: each["worst_index"] for kind, each in sets.items()},
+                tuple((raw * ticks_ns, case * ticks_ns) for raw, case in told["rounds"]),
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
+            raise BadInput("is no account of latenz-intercore", str(path)) from None
+
+    @property
+    def ratio(self) -> float | None:
+        """Median over the rounds of case to raw limit, each measured right after the other."""
+        return statistics.median(case / raw for raw, case in self.rounds) if self.rounds else None
+
+    def raw_range_ns(self) -> tuple[float, float] | None:
+        """Return the raw limit's 10th and 90th percentile over the rounds; None without any."""
+        found = sorted(raw for raw, _ in self.rounds)
+        last = len(found) - 1
+        return (found[round(0.1 * last)], found[round(0.9 * last)]) if found else None
+
+    def notes(self, kind: str) -> tuple[str, ...]:
+        """Return what a reader of a sample set must know.
+
+        Args:
+            kind: "half-round-trip", "one-way" or "raw".
+        """
+        notes = [f"{self.clock}; {self.stamp_pair_ns} ns of each duration are the two stamps"]
+        if kind == "half-round-trip" and self.ratio is not None:
+            notes.append(f"{self.ratio:.2f} times the raw limit, measured in turns with it")
+        if (span := self.raw_range_ns()) and span[1] > _MOVED * span[0]:
+            notes.append(
+                f"the raw limit moved between {span[0]:.0f} and {span[1]:.0f} ns meanwhile:"
+                " compare ratios to it, not nanoseconds"
+            )
+        smallest_ns, largest_ns = self.extremes_ns.get(kind, (1, 0))
+        if kind == "one-way" and smallest_ns <= 0:
+            notes.append("arrivals before their sending: the CPUs' clocks differ; take round trips")
+        if largest_ns >= _SLICE_NS:
+            notes.append(
+                f"the maximum of {largest_ns / 1e6:.1f} ms (sample {self.worst_index[kind]}) looks"
+                " like a time slice of other work, not like the channel"
+            )
+        if sum(self.switches):
+            notes.append(f"other work took the CPUs {sum(self.switches)} times")
+        if self.damaged:
+            notes.append(f"{self.damaged} messages came back damaged")
+        if self.status not in ("complete", "interrupted"):
+            notes.append(f"the probe ended early: {self.status}")
+        return tuple(notes)
