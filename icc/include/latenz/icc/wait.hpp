@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#if __STDC_HOSTED__ && __has_include(<sched.h>)
+#if __STDC_HOSTED__ && defined(__unix__)
 #include <sched.h>
 #endif
 
@@ -36,7 +36,7 @@ struct Pause : Spin {
   }
 };
 
-#if __STDC_HOSTED__ && __has_include(<sched.h>)
+#if __STDC_HOSTED__ && defined(__unix__)
 /// Lets other threads of this core run meanwhile.
 struct Yield : Spin {
   static constexpr std::uint32_t looks_per_check = 1;
