@@ -80,7 +80,9 @@ std::uint32_t access(const Access& wanted);
 // Ends the exploration with a counterexample.
 [[noreturn]] void fail(const char* what);
 
-inline std::uint32_t choose(std::uint32_t below) { return perform({Kind::choice, false, 0, below}); }
+inline std::uint32_t choose(std::uint32_t below) {
+  return perform({Kind::choice, false, 0, below});
+}
 inline void note(std::uint16_t variable, std::uint32_t value) {
   perform({Kind::note, false, variable, value});
 }

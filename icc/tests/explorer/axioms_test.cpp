@@ -19,7 +19,9 @@ constexpr std::size_t most_events = 16;
 struct Relation {
   std::array<std::uint16_t, most_events> to{};
 
-  void add(std::size_t from, std::size_t into) { to[from] |= static_cast<std::uint16_t>(1U << into); }
+  void add(std::size_t from, std::size_t into) {
+    to[from] |= static_cast<std::uint16_t>(1U << into);
+  }
   [[nodiscard]] bool has(std::size_t from, std::size_t into) const {
     return ((to[from] >> into) & 1U) != 0;
   }
@@ -118,7 +120,8 @@ class Axioms {
     for (const auto& order : stores_)
       for (std::size_t a = 0; a < order.size(); ++a)
         for (std::size_t b = a + 1; b < order.size(); ++b) modification.add(order[a], order[b]);
-    for (std::size_t i = 0; i < loads_.size(); ++i) from_read.to[loads_[i]] = modification.to[source_[i]];
+    for (std::size_t i = 0; i < loads_.size(); ++i)
+      from_read.to[loads_[i]] = modification.to[source_[i]];
     if (!before_.with(reads_from).closed().is_irreflexive()) return false;
 
     const Relation happens_before = before_.with(synchronizes()).closed();
@@ -178,11 +181,14 @@ class Axioms {
 };
 
 Program random_program(std::mt19937& random) {
-  const auto below = [&random](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+  const auto below = [&random](std::uint32_t n) {
+    return static_cast<std::uint32_t>(random() % n);
+  };
   Program program(2 + below(3));
   std::uint32_t stored = 0;
   for (auto& code : program) {
-    const std::size_t length = program.size() == 4 ? 1 + below(3) : 2 + below(program.size() == 2 ? 4 : 2);
+    const std::size_t length =
+        program.size() == 4 ? 1 + below(3) : 2 + below(program.size() == 2 ? 4 : 2);
     for (std::size_t i = 0; i < length; ++i) {
       constexpr std::array kinds = {Do::relaxed_load,  Do::relaxed_load,  Do::acquire_load,
                                     Do::relaxed_store, Do::relaxed_store, Do::release_store,

@@ -8,7 +8,8 @@ namespace latenz::explorer {
 
 namespace {
 
-constexpr std::uint32_t most_unseen_steps = 10'000;
+// A thread that waits for what nobody changes takes no more of them at once.
+constexpr std::uint32_t most_unseen_steps = 1000;
 
 // Hashes of the states seen and their numbers, by open addressing.
 class Seen {
@@ -70,7 +71,7 @@ Report Explorer::run() {
     Arena::open();
     for (const Participant& each : threads_) report_.most_accesses.push_back(each.most_accesses);
     report_.states = search.seen.count();
-    if (report_.failure.empty()) count_stuck(search);
+    if (report_.failure.empty()) count_stuck(machine, search);
     return report_;
   }
 }
@@ -193,8 +194,7 @@ bool Explorer::before_step(Machine& machine, State& state, int thread) {
       return true;
     if (!advance(machine, state, thread, 0)) return false;
   }
-  failure_ = "an operation without end";
-  return false;
+  return true;
 }
 
 bool Explorer::advance_unseen(Machine& machine, State& state, int thread) {
@@ -203,8 +203,7 @@ bool Explorer::advance_unseen(Machine& machine, State& state, int thread) {
     if (local.ended || !machine.is_local(local.pending)) return true;
     if (!advance(machine, state, thread, 0)) return false;
   }
-  failure_ = "an operation without end";
-  return false;
+  return true;
 }
 
 bool Explorer::step(Machine& machine, State& state, int thread, std::uint32_t outcome) {
@@ -327,7 +326,7 @@ void Explorer::explore_from(Machine& machine, Search& search, std::uint32_t id, 
 }
 
 // Backwards from the ends: whatever is not met cannot come to one.
-void Explorer::count_stuck(const Search& search) {
+void Explorer::count_stuck(Machine& machine, const Search& search) {
   const std::size_t n = search.steps.size();
   std::vector<std::uint32_t> begin(n + 1), sources(search.edges.size());
   for (const auto& edge : search.edges) ++begin[edge.second];
@@ -352,6 +351,8 @@ void Explorer::count_stuck(const Search& search) {
     }
   }
   report_.stuck = n - met;
+  for (std::uint32_t i = 0; i < n && report_.trace.empty(); ++i)
+    if (!reaches_end[i]) describe(machine, search, i, nullptr);
 }
 
 // Goes the way to a state once more and writes down what happens.

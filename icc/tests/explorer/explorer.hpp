@@ -40,11 +40,12 @@ class Thread {
 struct Report {
   std::uint64_t states = 0;
   std::uint64_t transitions = 0;
-  std::uint64_t ends = 0;                 // states in which all threads have ended
-  std::uint64_t stuck = 0;                // states from which no such state can be reached
-  std::vector<std::uint32_t> most_accesses;  // of shared memory in the longest operation of each thread
-  std::string failure;                    // empty: none
-  std::vector<std::string> trace;         // the way to it
+  std::uint64_t ends = 0;   // states in which all threads have ended
+  std::uint64_t stuck = 0;  // states from which no such state can be reached
+  std::vector<std::uint32_t>
+      most_accesses;               // of shared memory in the longest operation of each thread
+  std::string failure;             // empty: none
+  std::vector<std::string> trace;  // the way to it, or to the first stuck state
 
   [[nodiscard]] bool passed() const { return failure.empty() && stuck == 0 && ends > 0; }
 };
@@ -127,7 +128,7 @@ class Explorer {
   void explore(Machine& machine, Search& search);
   void explore_from(Machine& machine, Search& search, std::uint32_t id, const State& state);
   void arrive(Search& search, State state, Step step);
-  void count_stuck(const Search& search);
+  void count_stuck(Machine& machine, const Search& search);
   void describe(Machine& machine, const Search& search, std::uint32_t last, const Step* final_step);
   [[nodiscard]] std::string described(const Participant& who, const Access& what,
                                       std::uint32_t value) const;

@@ -29,6 +29,7 @@ struct LatestSetting {
   Look look = Look::poll;
   Floor floor = Floor::none;
   std::uint8_t writer_restarts = 0, reader_restarts = 0;
+  bool late = false;  // readers attach while the writer runs
 };
 
 template <std::size_t R>
@@ -71,7 +72,9 @@ struct LatestScenario {
   };
 
   struct Reader final : Thread {
-    Reader(const LatestSetting& with, std::uint32_t of) : setting(with), index(of) { open(); }
+    Reader(const LatestSetting& with, std::uint32_t of) : setting(with), index(of) {
+      if (!setting.late) open();
+    }
     void open() {
       endpoint = *Channel::Reader::attach(Arena::memory(), Channel::bytes, index);
       opened = true;

@@ -71,8 +71,8 @@ TEST(Litmus, IndependentReadsOfIndependentWrites) {
 }
 
 TEST(Litmus, OneWordIsCoherent) {
-  const Outcomes seen = outcomes(Model::weak, {{rlx_store(x, 1), rlx_store(x, 2)},
-                                               {rlx_load(x), rlx_load(x)}});
+  const Outcomes seen =
+      outcomes(Model::weak, {{rlx_store(x, 1), rlx_store(x, 2)}, {rlx_load(x), rlx_load(x)}});
   EXPECT_EQ(seen, (Outcomes{" 00", " 01", " 02", " 11", " 12", " 22"}));
 }
 
@@ -103,8 +103,8 @@ TEST(Litmus, ReleaseTravelsThroughAThirdThread) {
 TEST(Litmus, NumbersOfInterleavedStatesAreThoseOfTheFormula) {
   for (std::size_t n = 1; n <= 5; ++n) {
     Report report;
-    outcomes(Model::interleaving, {std::vector<Instruction>(n, rlx_store(x)),
-                                   std::vector<Instruction>(1, rlx_load(x))},
+    outcomes(Model::interleaving,
+             {std::vector<Instruction>(n, rlx_store(x)), std::vector<Instruction>(1, rlx_load(x))},
              &report);
     // n stores and one load: the load has not happened, or gave 0 (before any store) or 1
     EXPECT_EQ(report.states, (n + 1) + (n + 1) + n);

@@ -80,7 +80,8 @@ State Machine::initial() {
     state.words.push_back(word.first_value);
     if (state.words.size() > 250) too_large("words");
   };
-  for (std::size_t i = 0; i < Arena::words; ++i)  // payload first: the index is that of its knowledge
+  for (std::size_t i = 0; i < Arena::words;
+       ++i)  // payload first: the index is that of its knowledge
     if (role_of(learned_[i]) == Role::payload) other(learned_[i]), ++payload;
   if (knowledge(payload, 0) > 64 * knowledge_words) too_large("payload words");
   View fresh;
@@ -103,8 +104,7 @@ State Machine::initial() {
     }
   }
   if (model_ == Model::weak)
-    for (int thread = 0; thread < threads_; ++thread)
-      state.views[thread] = {fresh, fresh, fresh};
+    for (int thread = 0; thread < threads_; ++thread) state.views[thread] = {fresh, fresh, fresh};
   return state;
 }
 
@@ -285,7 +285,8 @@ void Machine::tidy(State& state, const std::array<bool, most_threads>& ended) co
       state.messages.erase(from, from + oldest);
       state.stores[location] = static_cast<std::uint8_t>(state.stores[location] - oldest);
       state.fenced[location] = less(state.fenced[location], oldest);
-      for_each_view(state, [&](View& view) { view.at[location] = less(view.at[location], oldest); });
+      for_each_view(state,
+                    [&](View& view) { view.at[location] = less(view.at[location], oldest); });
     }
     begin += state.stores[location];
   }

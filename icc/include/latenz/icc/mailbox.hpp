@@ -194,12 +194,16 @@ class Mailbox {
     }
 
     Result take(T& message, std::uint32_t written) noexcept {
-      if ((written >> 24U) != (writer_.known_epoch() & 0xFFU) && writer_.restarted()) {
+      if (!is_of_known_writer(written) && (writer_.restarted() || !is_of_known_writer(written))) {
         return Result::peer_restarted;
       }
       A::read(&message, slot_.payload, sizeof message);
       acknowledge(written);
       return Result::ok;
+    }
+
+    [[nodiscard]] bool is_of_known_writer(std::uint32_t written) const noexcept {
+      return (written >> 24U) == (writer_.known_epoch() & 0xFFU);
     }
 
     void drop(std::uint32_t written) noexcept {

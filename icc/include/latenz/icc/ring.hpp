@@ -189,12 +189,19 @@ class Ring {
       return detail::Header<P>{data_.base}.side(fields, 1 + reader);
     }
 
+    [[nodiscard]] bool is_served(std::size_t reader) const noexcept {
+      detail::Presence& presence = side_of(reader).presence;
+      return A::load_acquire(presence.open) != 0 &&
+             A::load_acquire(presence.epoch) != left_behind_[reader];
+    }
+
     /// A reader that is there and has not taken the message whose slot comes next.
     [[nodiscard]] bool is_late(std::size_t reader) const noexcept {
-      detail::Presence& presence = side_of(reader).presence;
-      if (A::load_acquire(presence.open) == 0 ||
-          A::load_relaxed(presence.epoch) == left_behind_[reader]) {
-        return false;
+      if (!is_served(reader)) {
+        P::Order::full_fence();  // one that attaches now sees the newest message, or is seen here
+        if (!is_served(reader)) {
+          return false;
+        }
       }
       return number_ - A::load_acquire(data_.taken(reader)) >= N;
     }
