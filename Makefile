@@ -25,7 +25,7 @@ test-core: ## C++ tests on this machine; builds for A53, R5, R52 and 64-bit Arm 
 
 test-python: ## Python tests, on real tools and a real browser
 	@setup/ensure test
-	$(venv)/python -m pytest
+	$(venv)/python -m pytest -n 2 --dist loadfile
 
 bench: ## measure Latenz itself, and peers beside it; writes results/bench.json
 	@setup/ensure test

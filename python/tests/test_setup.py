@@ -1,6 +1,7 @@
 import re
 import shutil
 import subprocess
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -16,7 +17,9 @@ def checkout(tmp_path):
     packages = tmp_path / "latenz/setup/apt-packages.txt"
     packages.write_text(packages.read_text() + "base no-such-package-xyz   of this test\n")
     subprocess.run(["chown", "-R", "nobody", tmp_path], check=True)
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder == Path(tempfile.gettempdir()):
+            break
         folder.chmod(0o755)
     return tmp_path / "latenz"
 
