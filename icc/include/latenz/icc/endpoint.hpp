@@ -103,7 +103,7 @@ class Endpoint {
     return formatted_anew() ? Result::layout_changed : usual;
   }
 
-  /// Looks until `ready()`, the deadline, or there is no peer to wait for.
+  /// Looks until `ready()`, the deadline, or there is no such peer to wait for any more.
   template <class Ready>
   Result wait_until(Peer<P>& peer, Ready ready, Deadline auto& deadline) noexcept {
     std::uint32_t heard = peer.beats();
@@ -145,6 +145,9 @@ class Endpoint {
       silent_checks = 0;
     } else {
       ++silent_checks;
+    }
+    if (peer.known_epoch() != 0 && peer.epoch() != peer.known_epoch()) {
+      return Result::peer_restarted;
     }
     const bool left = peer.known_epoch() != 0 && !peer.open();
     return left || silent_checks >= P::Wait::silent_checks ? Result::peer_gone : Result::ok;

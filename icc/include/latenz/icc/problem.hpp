@@ -52,6 +52,8 @@ class [[nodiscard]] Opened {
   constexpr explicit operator bool() const noexcept { return !problem_; }
   constexpr Endpoint& operator*() noexcept { return endpoint_; }
   constexpr Endpoint* operator->() noexcept { return &endpoint_; }
+  constexpr const Endpoint& operator*() const noexcept { return endpoint_; }
+  constexpr const Endpoint* operator->() const noexcept { return &endpoint_; }
   [[nodiscard]] constexpr const Problem& problem() const noexcept { return problem_; }
 
  private:
