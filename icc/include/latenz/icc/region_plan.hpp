@@ -192,7 +192,7 @@ struct RegionPlan {
   template <class Put>
   constexpr void print_lines(Put&& put) const {
     detail::Printer to(put);
-    to << "offset      bytes  writer  channel  lines\n";
+    to << "offset  bytes  writer  channel  lines\n";
     for (const PlannedChannel& channel : channels) {
       for (std::size_t i = 0; i < channel.runs; ++i) {
         const LineRun& run = runs[channel.first_run + i];
