@@ -10,7 +10,7 @@
 // Nothing here throws or allocates; all of it may block, so none of it belongs in a control loop.
 #pragma once
 
-#if !defined(__linux__)
+#ifndef __linux__
 #error "latenz/icc/linux_memory.hpp is for programs under Linux"
 #endif
 
@@ -385,7 +385,7 @@ class [[nodiscard]] LinuxMemory {
     unsigned char bytes[16]{};
     const std::size_t needed = 4 * (address_cells + size_cells);
     const ssize_t length = detail::read_small_file(path.text(), bytes, sizeof bytes);
-    if (length < static_cast<ssize_t>(needed)) {
+    if (length < 0 || static_cast<std::size_t>(length) < needed) {
       return false;
     }
     address = detail::cells_number(bytes, address_cells);
