@@ -269,7 +269,7 @@ std::string IntercoreRun::account(const std::string& status) const {
   json.member("status", status);
   json.member("through", through_names[static_cast<std::size_t>(plan_.through)]);
   json.member("bytes", plan_.bytes).member("samples", plan_.samples);
-  json.member("block", plan_.block);
+  json.member("block", plan_.block).member("placements", placements);
   json.member("wait", waiting_names[static_cast<std::size_t>(plan_.wait)]);
   json.key("cpus").open_array().value(plan_.cpus[0]).value(plan_.cpus[1]).close_array();
   json.member("started_realtime_ns", started_realtime_ns_);

@@ -135,7 +135,7 @@ class _Measurement:
 
     def _outcome(self) -> dict[str, Any]:
         """Collect the samples; what cannot be collected is told, and the run goes on."""
-        notes = []
+        notes = [*self.stressor.notes]
         if self.load_died_ns is not None:
             notes.append(
                 f"the load {self.stressor.name} ended {self.load_died_ns / 1e9:.1f} s after its"
@@ -144,7 +144,7 @@ class _Measurement:
         if not self.engine.command:
             if self.watch.stopped:
                 return {"state": "interrupted", "reason": "stopped before measuring began"}
-            return {"state": "failed", "reason": notes[0]}
+            return {"state": "failed", "reason": notes[-1]}
         self.engine.notes = tuple(notes)
         state = "interrupted" if self.watch.stopped else "measured"
         try:

@@ -53,7 +53,7 @@ DEFAULT_BYTES = 8
 
 _NS = 1_000_000_000
 _MOVED = 1.2
-"""Ratio of the raw limit's 90th to its 10th percentile above which it has moved."""
+"""Factor by which the raw limit may change without being told."""
 _SLICE_NS = 500_000
 """No cache line, and no wake-up of an undisturbed process, takes so long."""
 _TRIPS = 3
@@ -239,6 +239,7 @@ class IntercoreAccount:
         max_ns: Largest latency so far; None before the first.
         extremes_ns: Smallest and largest value of each sample set that has any.
         worst_index: Place of the largest value in each of them.
+        placements: Addresses that take turns from round to round.
         rounds: Medians in nanoseconds of the raw block and of the case's block of each round.
     """
 
@@ -251,6 +252,7 @@ class IntercoreAccount:
     max_ns: int | None
     extremes_ns: dict[str, tuple[int, int]]
     worst_index: dict[str, int]
+    placements: int
     rounds: tuple[tuple[float, float], ...]
 
     @classmethod
@@ -274,6 +276,7 @@ class IntercoreAccount:
                 told["max_ns"],
                 {kind: (each["min_ns"], each["max_ns"]) for kind, each in sets.items()},
                 {kind: each["worst_index"] for kind, each in sets.items()},
+                told["placements"],
                 tuple((raw * ticks_ns, case * ticks_ns) for raw, case in told["rounds"]),
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
@@ -284,11 +287,19 @@ class IntercoreAccount:
         """Median over the rounds of case to raw limit, each measured right after the other."""
         return statistics.median(case / raw for raw, case in self.rounds) if self.rounds else None
 
-    def raw_range_ns(self) -> tuple[float, float] | None:
-        """Return the raw limit's 10th and 90th percentile over the rounds; None without any."""
-        found = sorted(raw for raw, _ in self.rounds)
+    def raw_moved(self) -> float:
+        """Return by which factor the raw limit changed meanwhile, 1 if it did not.
+
+        Each address has a raw limit of its own, so rounds are compared with those at the same
+        address: their 90th with their 10th percentile.
+        """
+        found = []
+        for first in range(self.placements):
+            limits = [raw for raw, _ in self.rounds[first :: self.placements]]
+            found += [each / statistics.median(limits) for each in limits]
+        found.sort()
         last = len(found) - 1
-        return (found[round(0.1 * last)], found[round(0.9 * last)]) if found else None
+        return found[round(0.9 * last)] / found[round(0.1 * last)] if found else 1.0
 
     def notes(self, kind: str) -> tuple[str, ...]:
         """Return what a reader of a sample set must know.
@@ -296,13 +307,17 @@ class IntercoreAccount:
         Args:
             kind: "half-round-trip", "one-way" or "raw".
         """
-        notes = [f"{self.clock}; {self.stamp_pair_ns} ns of each duration are the two stamps"]
+        notes = []
         if kind == "half-round-trip" and self.ratio is not None:
             notes.append(f"{self.ratio:.2f} times the raw limit, measured in turns with it")
-        if (span := self.raw_range_ns()) and span[1] > _MOVED * span[0]:
+        if kind == "one-way":
+            notes.append(f"stamps are of the {self.clock}, which both CPUs share")
+        if kind == "raw":
+            notes.append(f"of each round trip, {self.stamp_pair_ns} ns are its two stamps")
+        if kind != "one-way" and (moved := self.raw_moved()) > _MOVED:
             notes.append(
-                f"the raw limit moved between {span[0]:.0f} and {span[1]:.0f} ns meanwhile:"
-                " compare ratios to it, not nanoseconds"
+                f"the raw limit moved by {100 * (moved - 1):.0f} % meanwhile: compare ratios to it,"
+                " not nanoseconds"
             )
         smallest_ns, largest_ns = self.extremes_ns.get(kind, (1, 0))
         if kind == "one-way" and smallest_ns <= 0:
@@ -310,10 +325,9 @@ class IntercoreAccount:
         if largest_ns >= _SLICE_NS:
             notes.append(
                 f"the maximum of {largest_ns / 1e6:.1f} ms (sample {self.worst_index[kind]}) looks"
-                " like a time slice of other work, not like the channel"
+                " like a time slice of other work, not like the channel: others took the CPUs"
+                f" {sum(self.switches)} times"
             )
-        if sum(self.switches):
-            notes.append(f"other work took the CPUs {sum(self.switches)} times")
         if self.damaged:
             notes.append(f"{self.damaged} messages came back damaged")
         if self.status not in ("complete", "interrupted"):

@@ -45,6 +45,11 @@ class Stressor(Activity, Generic[SettingsT]):
     def obstacle(cls, settings: SettingsT) -> Obstacle | None:
         """Return why this load cannot run here, or None if it can."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the sample sets must say about the load."""
+        return ()
+
     def account(self) -> dict[str, Any]:
         """Return what the load did, as evidence that it was on; called once, after the end."""
         return {}

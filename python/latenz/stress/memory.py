@@ -1,6 +1,7 @@
 """Memory bandwidth, by Latenz' own load with the kernels of STREAM."""
 
 import json
+import os
 from typing import Any, Literal
 
 from pydantic import Field
@@ -19,6 +20,8 @@ class MemorySettings(StressorSettings):
     kind: Literal["memory"]
     cpus: CpuList | None = None
     """CPUs that load the memory; None: all that this process may run on."""
+    spare: CpuList = ()
+    """CPUs to leave to what is measured, as long as others are left for the load."""
     array_bytes: int = Field(default=32 * 1024 * 1024, ge=4096, le=1 << 40)
     """Size of each of the three arrays of each CPU."""
     kernel: Literal["copy", "scale", "add", "triad"] | None = None
@@ -39,10 +42,23 @@ class MemoryLoad(Stressor[MemorySettings]):
     def arguments(self) -> list[str]:
         """Return the program with its arguments."""
         settings = self.settings
-        cpus = [f"--cpus={format_cpu_list(settings.cpus)}"] if settings.cpus else []
+        cpus = [f"--cpus={format_cpu_list(self._cpus())}"]
         kernel = [f"--kernel={settings.kernel}"] if settings.kernel else []
         program = str(probe_program(_PROGRAM))
         return [program, f"--array-bytes={settings.array_bytes}", *cpus, *kernel]
+
+    def _cpus(self) -> tuple[int, ...]:
+        chosen = self.settings.cpus or tuple(sorted(os.sched_getaffinity(0)))
+        return tuple(cpu for cpu in chosen if cpu not in self.settings.spare) or chosen
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the sample sets must say about the load."""
+        shared = set(self._cpus()) & set(self.settings.spare)
+        if not shared:
+            return ()
+        cpus = format_cpu_list(tuple(shared))
+        return (f"no other CPU was left for the load: it ran on CPU {cpus}, which was measured",)
 
     def account(self) -> dict[str, Any]:
         """Return the bytes moved, the bandwidth, and both for each CPU and kernel."""
