@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a struct consists of, at compile time: its members and their names.
 //
-// An aggregate of at most 32 members needs nothing. Any other type with public members says once,
-// in its own namespace and in the order of declaration, what they are:
+// An aggregate of at most 32 members, each of which `{}` can make, needs nothing. Any other type
+// with public members says once, in its own namespace and in the order of declaration, what they
+// are:
 //
 //   LATENZ_DESCRIBE(Pose, x, y, angle)
 //
@@ -145,6 +146,11 @@ struct Shadow {
   T object;
 };
 
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-var-template"
+#pragma clang diagnostic ignored "-Wundefined-internal"
+#endif
 /// Never defined: only the addresses of its members are looked at, by the compiler.
 template <class T>
 extern const Shadow<T> shadow;
@@ -163,10 +169,6 @@ constexpr auto address_of_nth(const First& first, const Rest&... rest) {
   }
 }
 
-#ifdef __clang__
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wundefined-var-template"
-#endif
 template <class T, std::size_t n>
 consteval auto member_address() {
   return visit_members(shadow<T>.object,
@@ -176,10 +178,9 @@ consteval auto member_address() {
 #pragma clang diagnostic pop
 #endif
 
-/// The last identifier of the member's address as the compiler prints it:
-/// `... [with auto member = Address<float>{(& shadow<Pose>.Shadow<Pose>::object.Pose::angle)}]`
-/// (g++)
-//// `... [member = {&shadow.object.angle}]` (clang).
+/// The last identifier of the member's address, which compilers print as
+///   [with auto member = Address<float>{(& shadow<Pose>.Shadow<Pose>::object.Pose::angle)}]  (g++)
+///   [member = {&shadow.object.angle}]  (clang)
 template <auto member>
 consteval auto printed_name() {  // `auto`: g++ would print another type behind the member
   const std::string_view printed = __PRETTY_FUNCTION__;

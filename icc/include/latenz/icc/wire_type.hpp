@@ -284,12 +284,16 @@ consteval WireRule leaf_rule() {
   return std::is_enum_v<T> ? WireRule::no_open_enumeration : WireRule::no_other_leaf;
 }
 
+/// Such a type is bound to what its `get` returns, not to its members.
+template <class T>
+concept TupleLike = requires { sizeof(std::tuple_size<T>); };
+
 /// Can all members be seen?
 template <class T>
 consteval bool is_visible() {
   if constexpr (Described<T>) {
     return true;
-  } else if constexpr (std::is_aggregate_v<T>) {
+  } else if constexpr (std::is_aggregate_v<T> && !TupleLike<T>) {
     return !HasBase<T> && member_count<T>() > 0 && member_count<T>() < too_many_members;
   } else {
     return false;
@@ -343,7 +347,12 @@ consteval auto judge() {
   if constexpr (std::is_const_v<T> || std::is_volatile_v<T>) {
     return Verdict<WireRule::no_const_or_volatile, T>{};
   } else if constexpr (Array<T>) {
-    return judge<typename ArrayOf<T>::Element>();
+    constexpr auto element = judge<typename ArrayOf<T>::Element>();
+    if constexpr (element.rule == WireRule::obeyed && sizeof(T) > max_wire_bytes) {
+      return Verdict<WireRule::at_most_64_kib, T>{};
+    } else {
+      return element;
+    }
   } else if constexpr (std::is_union_v<T>) {
     return Verdict<WireRule::no_union, T>{};
   } else if constexpr (std::is_class_v<T>) {
@@ -503,7 +512,7 @@ consteval void explain() {
                 "latenz::icc: no empty struct in a wire type: it has a size but nothing to share");
   static_assert(rule != WireRule::visible_members,
                 "latenz::icc: the members of this type cannot be seen: it is no aggregate of at "
-                "most 32 members, so name all of them by LATENZ_DESCRIBE");
+                "most 32 members that `{}` can make, so name all of them by LATENZ_DESCRIBE");
   static_assert(rule != WireRule::no_bit_field,
                 "latenz::icc: no bit-field or packed member in a wire type: where it lies is the "
                 "compiler's choice, so use masks of a whole integer");
