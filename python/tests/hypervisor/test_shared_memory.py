@@ -45,17 +45,21 @@ def progress(records, number):
     return found["value"].astype(np.int64) + (found["detail"].astype(np.int64) << 32)
 
 
-def test_one_writes_another_reads_and_a_third_is_stopped_when_it_looks(tmp_path):
+def test_one_writes_another_reads_through_channels_and_a_third_is_stopped_when_it_looks(tmp_path):
     ensure_built()
     path = tmp_path / "system.toml"
     path.write_text(SYSTEM.format(guest=installed("guests/mailbox.bin")))
     brought = boot(build(path, irqs=30), "virt")
     run = brought.measured
-    wrote, read = progress(run.records, 0), progress(run.records, 1)
-    assert len(wrote) == len(read) > 30
-    # What was found last when the writer's slot ended, and one or two more are in the box by then.
-    assert set((read - wrote).tolist()) <= {1, 2}
-    assert (np.diff(read) > 1000).all(), "it counts on in each slot"
+    wrote, reader_progress = progress(run.records, 0), progress(run.records, 1)
+    seen, letters = reader_progress & 0xFFFFFFFF, reader_progress >> 32
+    assert len(wrote) == len(seen) > 30
+    # The writer's slot may end before it has reported the newest block, or amid the next one.
+    assert set((seen - wrote).tolist()) <= {0, 1}
+    assert (np.diff(seen) > 20).all(), "it goes on in each slot"
+    assert (np.diff(letters) == 1).all(), (
+        "one letter each cycle, since the reader takes it in its slot"
+    )
     writer, reader, stranger = run.statistics.partitions
     assert (writer.state, reader.state) == ("running", "running")
     assert (stranger.state, stranger.faults, stranger.progress) == ("stopped", 1, 0)
