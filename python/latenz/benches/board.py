@@ -33,8 +33,8 @@ class Board(Bench):
 
     time_base: ClassVar[TimeBase] = TimeBase.VIRTUAL
     stacks: ClassVar[tuple[str, ...]]
-    engines = ("interrupt", "cyclictest", "wakeup")
-    loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all")
+    engines = ("interrupt", "cyclictest", "wakeup", "intercore")
+    loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all", "memory")
 
     def __init_subclass__(cls) -> None:
         """Take the stacks that run on the board."""
@@ -48,7 +48,11 @@ class Board(Bench):
         if self.name not in stack.benches:
             able = ", ".join(stack.benches)
             return Obstacle(f"the stack {stack.name} does not run on {self.name}, only on {able}")
-        return stack.obstacle(condition.system, self.name) or self._own_obstacle()
+        return (
+            stack.engine_obstacle(condition.engine, self.name)
+            or stack.obstacle(condition.system, self.name)
+            or self._own_obstacle()
+        )
 
     def environment(self) -> Path:
         """Return the labgrid environment that describes the board: the user's own, or ours."""

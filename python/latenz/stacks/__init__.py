@@ -7,6 +7,7 @@ from pydantic import Field
 from latenz.stacks.amp import Amp, AmpSettings
 from latenz.stacks.base import Job, Stack, StackSettings
 from latenz.stacks.linux import Linux, LinuxRt, LinuxRtSettings, LinuxSettings
+from latenz.stacks.pair import Pair, PairSettings
 from latenz.stacks.partitioned import Partitioned, PartitionedSettings
 from latenz.stacks.standalone import Standalone, StandaloneSettings
 from latenz.stacks.xen import Xen, XenSettings
@@ -19,13 +20,15 @@ AnyStackSettings = Annotated[
     | XenSettings
     | XenLinuxSettings
     | AmpSettings
-    | PartitionedSettings,
+    | PartitionedSettings
+    | PairSettings,
     Field(discriminator="kind"),
 ]
 """Settings of any stack, told apart by `kind`."""
 
 STACKS: dict[str, type[Stack[Any]]] = {
-    stack.name: stack for stack in (Standalone, Linux, LinuxRt, Xen, XenLinux, Amp, Partitioned)
+    stack.name: stack
+    for stack in (Standalone, Linux, LinuxRt, Xen, XenLinux, Amp, Partitioned, Pair)
 }
 """Every stack by its name."""
 

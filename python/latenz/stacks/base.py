@@ -73,6 +73,11 @@ class Stack(ABC, Generic[SettingsT]):
         """Return why this stack cannot run, or None if it can."""
         return None
 
+    @classmethod
+    def engine_obstacle(cls, engine: Any, bench: str) -> Obstacle | None:  # noqa: ARG003
+        """Return what of an engine's settings cannot be measured on a bench, or None if all can."""
+        return None
+
     @abstractmethod
     def payload(self) -> "Payload":
         """Build every image and say where it goes.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// One of two programs that talk to each other: the same source on Cortex-A53 and Cortex-R5.
+#include "clocks.hpp"
+#include "here.hpp"
+#include "load.hpp"
+#include "meeting.hpp"
+#include "memory_map.hpp"
+#include "report.hpp"
+#include "task.hpp"
+#include "tasks.hpp"
+
+namespace latenz::pair {
+namespace {
+
+void carry_out(Kind kind) {
+  switch (kind) {
+    case Kind::measure:
+      return measure();
+    case Kind::check:
+      return check();
+    case Kind::unlike:
+      return meet_unlike();
+    case Kind::restart:
+      return restart();
+  }
+}
+
+}  // namespace
+
+extern "C" [[noreturn]] void firmware_main(unsigned /*entry_level*/) {
+  MemoryMap::enable();  // before anything that a compiler may do unaligned
+  firmware::Board::prepare(false);
+  const Task& wanted = task();
+  if (const auto problem = wanted.problem(); !problem.empty()) firmware::fail(problem);
+  if (!Here::has(wanted.memory)) firmware::fail("task memory: not on this board");
+  if (wanted.kind != Kind::restart || !resumes_after_restart()) {
+    Meeting::begin();
+    Clocks::start();
+    if (Side::first) load_another_core(wanted.load);
+  }
+  carry_out(wanted.kind);
+  Meeting::step();
+  firmware::output().end({});
+  Meeting::step();  // who may switch off waits until the other has said all
+  firmware::finish();
+}
+
+}  // namespace latenz::pair

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "task.hpp"
+
+#include "parameters.hpp"
+#include "side.hpp"
+
+namespace latenz::pair {
+namespace {
+
+constexpr std::array<char, 8> magic = {'L', 'A', 'T', 'E', 'N', 'Z', 'I', 'C'};
+
+constexpr Task as_built() {
+  Task block{
+      .magic = magic,
+      .version = Task::current_version,
+      .size = sizeof(Task),
+      .kind = Kind::measure,
+      .through = Through::exchange,
+      .bytes = 8,
+      .samples = 1000,
+      .warm_up = 10,
+      .memory = Memory::ocm,
+      .direction = Direction::there,
+      .load = Load::none,
+      .seed = 1,
+      .restarts = 0,
+      .crc = 0,
+  };
+  block.crc = block.expected_crc();
+  return block;
+}
+
+/// All that the firmware's output wants to know of its parameters.
+constexpr firmware::Parameters only_sender() {
+  firmware::Parameters known{};
+  known.sender = Side::sender;
+  return known;
+}
+
+}  // namespace
+
+// Volatile: the host changes it after the compiler has seen it.
+extern "C" {
+[[gnu::section(".parameters"), gnu::used]] constinit const volatile Task task_block = as_built();
+}
+
+const Task& task() { return const_cast<const Task&>(task_block); }
+
+std::string_view Task::problem() const {
+  if (magic != pair::magic || size != sizeof(Task)) return "task block: not found";
+  if (version != current_version) return "task block: not of version 1";
+  if (crc != expected_crc()) return "task block: wrong checksum";
+  if (kind > Kind::restart) return "task kind: not 0 to 3";
+  if (through > Through::interrupt) return "task through: not 0 to 5";
+  if (memory > Memory::tcm) return "task memory: not 0 to 3";
+  if (direction > Direction::back) return "task direction: not 0 or 1";
+  if (load > Load::memory) return "task load: not 0 to 2";
+  if (restarts > 1) return "task restarts: not 0 or 1";
+  if (samples < 1) return "task samples: 0";
+  if (kind == Kind::measure) {
+    if (bytes == 0 || (bytes & (bytes - 1)) != 0 || bytes > 4096)
+      return "task bytes: no power of two to 4096";
+    if (samples > max_samples || warm_up > max_samples - samples) {
+      return "task samples: more than 100000 with warm-up";
+    }
+  }
+  return {};
+}
+
+}  // namespace latenz::pair
+
+namespace latenz::firmware {
+
+const Parameters& parameters() {
+  static constexpr Parameters known = pair::only_sender();
+  return known;
+}
+
+}  // namespace latenz::firmware
