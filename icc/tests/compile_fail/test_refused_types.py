@@ -26,12 +26,11 @@ def compile_case(tmp_path_factory):
 
 @pytest.mark.parametrize("source", sorted(HERE.glob("*.cpp")), ids=lambda source: source.stem)
 def test_refused_by_its_rule_and_compiled_when_corrected(source, compile_case):
-    [rule] = re.findall(r"^// refused: (.+)$", source.read_text(), re.M)
+    [(first, rule)] = re.findall(r"^// refused( first)?: (.+)$", source.read_text(), re.M)
     refused = compile_case(source)
     errors = re.findall(r"error: (.+)", refused.stderr)
     assert refused.returncode != 0
-    assert len(errors) == 1, refused.stderr
-    assert errors[0].startswith(("static assertion failed: latenz::icc: ", "call to non-"))
+    assert len(errors) == 1 or first, refused.stderr
     assert rule in errors[0]
     corrected = compile_case(source, "-DCORRECTED")
     assert corrected.returncode == 0, corrected.stderr

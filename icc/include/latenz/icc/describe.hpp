@@ -236,7 +236,7 @@ consteval auto names_of() {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): an operator
 #define LATENZ_ICC_PLUS() +
 #define LATENZ_ICC_ONE(member) 1
-#define LATENZ_ICC_OF_OBJECT(member) (object.member)
+#define LATENZ_ICC_OF_OBJECT(member) (*&object.member)  // so that no bit-field is taken
 // clang-format on
 
 /// Names the members of a type that is no plain aggregate (it has constructors, a base class, or

@@ -227,12 +227,21 @@ consteval bool offsets_are_natural() {
   return natural;
 }
 
-/// Of a struct whose members are in order.
+/// Members in the order of declaration that fill the struct can lie in one way only.
+template <class T>
+consteval bool has_no_gap() {
+  std::size_t bytes = 0;
+  for_each_type(MemberTypes<T>{}, [&]<class M>(Type<M>, std::size_t) { bytes += sizeof(M); });
+  return bytes == sizeof(T) && !Described<T>;
+}
+
 template <class T>
 consteval bool is_natural() {
   constexpr Extent extent = natural_extent<T>();
   if constexpr (extent.size != sizeof(T) || extent.alignment != alignof(T)) {
     return false;
+  } else if constexpr (has_no_gap<T>()) {
+    return true;
   } else {
     return offsets_are_natural<T, 0>() && offsets_are_natural<T, 1>() &&
            offsets_are_natural<T, 2>();
@@ -520,8 +529,8 @@ consteval void explain() {
                 "latenz::icc: a wire type has at most 64 KiB: share larger data in pieces");
   static_assert(rule != WireRule::natural_layout,
                 "latenz::icc: in a wire type every leaf of n bytes lies at a multiple of n and "
-                "nothing else moves it: no packing, no alignas, and no member left out of "
-                "LATENZ_DESCRIBE");
+                "nothing else moves it: no packing, no alignas, no member left out of "
+                "LATENZ_DESCRIBE or out of order there");
   static_assert(rule != WireRule::few_fields,
                 "latenz::icc: a wire type has at most 256 fields: an array inside an array of "
                 "structs counts one for each of its elements");
