@@ -177,20 +177,19 @@ class Pair(Stack[PairSettings]):
             yield f"the clocks of both cores are compared to within {doubt_ns} ns"
         if self.job.condition.load.kind != "none":
             yield (
-                "the loaded core's turns lie between those of the other two, a share of"
-                f" {self.settings.tick_us} us each; a core that only spins adds as much"
+                f"the load's turns lie between, each up to a share of {self.settings.tick_us} us; a"
+                " core that only spins adds as much"
             )
         if self._engine.through == "interrupt" and kind.name == "one-way":
             yield _DOORBELL
 
 
 _CONTENT = (
-    "what both cores execute one after the other, 1 ns for each instruction: the emulator has no"
-    " caches, memory or interconnect that would take time"
+    "what both cores execute one after the other, at 1 ns; memory and interconnect take no time"
 )
 _DOORBELL = (
-    "QEMU's inter-processor interrupt registers reach nobody: the Cortex-R5 sets the interrupt"
-    " pending at the Cortex-A53's interrupt controller"
+    "QEMU's inter-processor interrupts reach nobody: the Cortex-R5 sets the interrupt pending at the"
+    " Cortex-A53's interrupt controller"
 )
 
 
