@@ -20,6 +20,7 @@ VERBS = (
     "bound",
     "simulate",
     "hypervisor",
+    "icc",
     "check",
     "explore",
     "learn",

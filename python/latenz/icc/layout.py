@@ -1,0 +1,279 @@
+"""Channels in memory: docs/icc-abi.md, for one who trusts no number that he finds there."""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+from latenz.icc.region import Region
+
+LINE = 64
+MAGIC = 0x4343494C
+ABI_VERSION = 1
+MOST_FIELDS = 256
+MOST_READERS = 32
+LARGEST_PAYLOAD = 65536
+MOST_SLOTS = 1 << 20
+_IDENTITY = struct.Struct("<8I2I2I2Q32s32x")
+_FIELD = struct.Struct("<IHBxII16s")
+_SIDE_BYTES = 2 * LINE
+_CHUNK = 1 << 20
+
+
+class Kind(IntEnum):
+    """What a channel is."""
+
+    MAILBOX = 1
+    EXCHANGE = 2
+    LATEST = 3
+    RING = 4
+
+
+class FieldKind(IntEnum):
+    """What a field's bytes mean."""
+
+    UNSIGNED = 1
+    SIGNED = 2
+    FLOAT = 3
+    BYTES = 4
+
+
+_SIZES = {
+    FieldKind.UNSIGNED: (1, 2, 4, 8),
+    FieldKind.SIGNED: (1, 2, 4, 8),
+    FieldKind.FLOAT: (4, 8),
+    FieldKind.BYTES: (1,),
+}
+_TYPE_NAMES = {
+    FieldKind.UNSIGNED: "uint",
+    FieldKind.SIGNED: "int",
+    FieldKind.FLOAT: "float",
+    FieldKind.BYTES: "byte",
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a payload, an array if `count` is above 1; offsets and strides in bytes."""
+
+    name: str
+    kind: FieldKind
+    size: int
+    offset: int
+    count: int
+    stride: int
+
+    @property
+    def type_name(self) -> str:
+        """As in "float32" or "uint8[4]"."""
+        bits = "" if self.kind == FieldKind.BYTES else str(8 * self.size)
+        name = _TYPE_NAMES[self.kind] + bits
+        return name if self.count == 1 else f"{name}[{self.count}]"
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A channel whose numbers all fit together and into its region."""
+
+    offset: int
+    """Of its first byte in the region."""
+    size: int
+    name: str
+    kind: Kind
+    generation: int
+    """Differs after each formatting."""
+    readers: int
+    slots: int
+    payload_bytes: tuple[int, ...]
+    """Of the payload, or of request and reply."""
+    fingerprints: tuple[int, ...]
+    fields: tuple[tuple[Field, ...], ...]
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """What its sides are called, in their order."""
+        if self.kind == Kind.EXCHANGE:
+            return ("client", "server")
+        if self.kind == Kind.MAILBOX:
+            return ("writer", "reader")
+        return ("writer", *(f"reader {index}" for index in range(self.readers)))
+
+    @property
+    def sides_offset(self) -> int:
+        """Of the sides' part in the channel."""
+        return _sides_offset(sum(len(fields) for fields in self.fields))
+
+    @property
+    def data_offset(self) -> int:
+        """Of what is behind the sides in the channel."""
+        return self.sides_offset + len(self.roles) * _SIDE_BYTES
+
+    @property
+    def latest_slots_offset(self) -> int:
+        """Of a Latest's slots in its data."""
+        return whole_lines(8 + 4 * (self.readers + 1)) + LINE * self.readers
+
+    @property
+    def ring_slots_offset(self) -> int:
+        """Of a Ring's slots in its data."""
+        return LINE + LINE * self.readers
+
+    @property
+    def slot_bytes(self) -> int:
+        """From one slot to the next, or the one slot's."""
+        largest = max(self.payload_bytes)
+        if self.kind == Kind.MAILBOX:
+            return whole_lines(largest + 8)
+        if self.kind == Kind.EXCHANGE:
+            return 2 * LINE if self.is_paired else whole_lines(largest + 4)
+        words = (largest + 3) // 4
+        return whole_lines(4 * words + 4) if self.kind == Kind.LATEST else 8 * ((words + 2) // 2)
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether an Exchange's slot is two lines that both end in the word."""
+        return LINE - 4 < max(self.payload_bytes) <= 2 * (LINE - 4)
+
+    def expected_size(self) -> int:
+        """Return the bytes that such a channel takes."""
+        if self.kind == Kind.LATEST:
+            data = self.latest_slots_offset + self.slots * self.slot_bytes
+        elif self.kind == Kind.RING:
+            data = self.ring_slots_offset + whole_lines(self.slots * self.slot_bytes)
+        else:
+            data = self.slot_bytes
+        return self.data_offset + data
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """What has a channel's first word and is none that we can read."""
+
+    offset: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """What there is in a region."""
+
+    channels: tuple[Channel, ...]
+    unreadable: tuple[Unreadable, ...]
+
+
+def whole_lines(size: int) -> int:
+    """Return a size rounded up to whole lines."""
+    return (size + LINE - 1) // LINE * LINE
+
+
+def find_channels(region: Region) -> Found:
+    """Look for channels at each line of a region."""
+    channels: list[Channel] = []
+    unreadable: list[Unreadable] = []
+    end = 0
+    for offset in _marked_lines(region):
+        if offset < end:  # inside the last channel: a payload may hold anything
+            continue
+        try:
+            channel = read_channel(region, offset)
+        except ValueError as reason:
+            unreadable.append(Unreadable(offset, str(reason)))
+        else:
+            channels.append(channel)
+            end = offset + channel.size
+    return Found(tuple(channels), tuple(unreadable))
+
+
+def _marked_lines(region: Region) -> list[int]:
+    mark = MAGIC.to_bytes(4, "little")
+    marked = []
+    for begin in range(0, region.size, _CHUNK):
+        chunk = region.read(begin, min(_CHUNK, region.size - begin))
+        at = chunk.find(mark)
+        while at >= 0:
+            if at % LINE == 0:
+                marked.append(begin + at)
+            at = chunk.find(mark, at + 1)
+    return marked
+
+
+def read_channel(region: Region, offset: int) -> Channel:
+    """Return the channel whose identity is at an offset.
+
+    Raises:
+        ValueError: Its numbers do not fit together, or not into the region.
+    """
+    room = region.size - offset
+    _require(room >= _IDENTITY.size, "its header does not fit into the region")
+    content = _IDENTITY.unpack(region.read(offset, _IDENTITY.size))
+    magic, abi, kind_number, generation, size, line, readers, slots = content[:8]
+    payloads, counts, fingerprints, name = (
+        content[8:10],
+        content[10:12],
+        content[12:14],
+        content[14],
+    )
+    _require(magic == MAGIC, "it is being formatted")
+    _require(abi == ABI_VERSION, f"its ABI version is {abi}; this Latenz reads {ABI_VERSION}")
+    _require(line == LINE, f"its lines have {line} bytes instead of {LINE}")
+    _require(kind_number in tuple(Kind), f"there is no kind of channel {kind_number}")
+    kind = Kind(kind_number)
+    _check_shape(kind, readers, slots)
+    used = 2 if kind == Kind.EXCHANGE else 1
+    _require(all(0 < each <= LARGEST_PAYLOAD for each in payloads[:used]), "a payload's size")
+    _require(all(0 < each <= MOST_FIELDS for each in counts[:used]), "a number of fields")
+    _require(not any((*payloads[used:], *counts[used:])), "it has one payload too many")
+    _require(_sides_offset(sum(counts)) <= room, "its fields do not fit into the region")
+    table = region.read(offset + _IDENTITY.size, sum(counts) * _FIELD.size)
+    rows = [_field(row) for row in _FIELD.iter_unpack(table)]
+    channel = Channel(
+        offset=offset,
+        size=size,
+        name=printable(name),
+        kind=kind,
+        generation=generation,
+        readers=readers,
+        slots=slots,
+        payload_bytes=payloads[:used],
+        fingerprints=fingerprints[:used],
+        fields=(tuple(rows[: counts[0]]), tuple(rows[counts[0] :]))[:used],
+    )
+    _require(size == channel.expected_size(), f"it says {size} bytes and needs others")
+    _require(size <= room, f"of its {size} bytes the region has {room}")
+    for fields, payload in zip(channel.fields, channel.payload_bytes, strict=True):
+        for field in fields:
+            end = field.offset + (field.count - 1) * field.stride + field.size
+            _require(end <= payload, f"field '{field.name}' ends behind its payload")
+    return channel
+
+
+def _sides_offset(fields: int) -> int:
+    return whole_lines(_IDENTITY.size + fields * _FIELD.size)
+
+
+def _check_shape(kind: Kind, readers: int, slots: int) -> None:
+    if kind in (Kind.MAILBOX, Kind.EXCHANGE):
+        right = readers == 1 and slots == 1
+    elif kind == Kind.LATEST:
+        right = 1 <= readers <= MOST_READERS and slots == 2 * (readers + 1)
+    else:
+        right = readers <= MOST_READERS and 2 <= slots <= MOST_SLOTS and slots & (slots - 1) == 0
+    _require(right, f"a {kind.name.lower()} has not {readers} readers and {slots} slots")
+
+
+def _field(row: tuple[int, int, int, int, int, bytes]) -> Field:
+    offset, size, kind, count, stride, name = row
+    _require(kind in tuple(FieldKind), f"there is no kind of field {kind}")
+    right = size in _SIZES[FieldKind(kind)] and 1 <= count <= LARGEST_PAYLOAD and stride >= size
+    _require(right, f"field '{printable(name)}' has {count} elements of {size} bytes")
+    return Field(printable(name), FieldKind(kind), size, offset, count, stride)
+
+
+def printable(text: bytes) -> str:
+    """Return text that ends at a zero byte, harmless to a terminal."""
+    whole = text.split(b"\0", 1)[0].decode("utf-8", errors="replace")
+    return "".join(each if each.isprintable() else "?" for each in whole)
+
+
+def _require(right: bool, otherwise: str) -> None:
+    if not right:
+        raise ValueError(otherwise)
