@@ -17,6 +17,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from latenz import environment
 from latenz.engines.intercore import ACCOUNT_FILE, ASLEEP, PEERS, IntercoreAccount
 from latenz.programs import probe_program
 from latenz.store.journal import Journal
@@ -62,14 +63,14 @@ class Measured:
         }
 
 
-def measure(case: Case, samples: int, found: Measured) -> None:
+def measure(case: Case, samples: int, wait: str, found: Measured) -> None:
     through, size = case
     with tempfile.TemporaryDirectory() as folder:
         command = [str(probe_program("latenz-intercore")), f"--output={folder}"]
         sent = (
             ["--through=raw"] if through == "raw" else [f"--through={through}", f"--bytes={size}"]
         )
-        subprocess.run([*command, *sent, f"--samples={samples}"], check=True)
+        subprocess.run([*command, *sent, f"--samples={samples}", f"--wait={wait}"], check=True)
         account = IntercoreAccount.read(Path(folder) / ACCOUNT_FILE)
         frames = Journal(Path(folder) / "half-round-trip" / "samples.journal").frames()
         found.latency_ns += [frame["latency_ns"].copy() for frame in frames]
@@ -77,7 +78,7 @@ def measure(case: Case, samples: int, found: Measured) -> None:
     found.damaged += account.damaged
 
 
-def table(samples: int, passes: int) -> dict[Case, dict[str, object]]:
+def table(samples: int, passes: int, wait: str) -> dict[Case, dict[str, object]]:
     cases = [("raw", 0), *((through, size) for size in SIZES for through in (*CHANNELS, *PEERS))]
     found = {case: Measured() for case in cases}
     for number in range(passes):
@@ -86,7 +87,8 @@ def table(samples: int, passes: int) -> dict[Case, dict[str, object]]:
                 f"bench: icc, pass {number + 1} of {passes}, {case[0]} {case[1]}", file=sys.stderr
             )
             # Those that sleep in the kernel take 100 times as long and need no such precision.
-            measure(case, samples // 10 if case[0] in ASLEEP else samples, found[case])
+            fewer = samples // 10 if case[0] in ASLEEP else samples
+            measure(case, fewer, wait, found[case])
     return {case: each.figures() for case, each in found.items()}
 
 
@@ -109,19 +111,21 @@ def bars(rows: dict[Case, dict[str, object]]) -> list[dict[str, object]]:
     return [{**aim, "met": aim["ratio"] <= aim["at_most"]} for aim in aims]
 
 
-def figures(samples: int, passes: int) -> dict[str, object]:
-    rows = table(samples, passes)
+def figures(samples: int, passes: int, wait: str) -> dict[str, object]:
+    rows = table(samples, passes, wait)
     return {
         "samples": samples,
         "passes": passes,
         "processes": 2,
+        "wait": wait,
+        "machine": environment.machine(),
         "cases": [{"through": key[0], "bytes": key[1], **row} for key, row in rows.items()],
         "bars": bars(rows),
     }
 
 
 def run() -> dict[str, object]:
-    return figures(SHORT_SAMPLES, SHORT_PASSES)
+    return figures(SHORT_SAMPLES, SHORT_PASSES, "pause")
 
 
 def show(told: dict[str, object]) -> None:
@@ -144,8 +148,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--samples", type=int, default=LONG_SAMPLES, help="of a case in a pass")
     parser.add_argument("--passes", type=int, default=LONG_PASSES)
+    parser.add_argument("--wait", choices=["pause", "spin"], default="pause")
     arguments = parser.parse_args()
-    told = figures(arguments.samples, arguments.passes)
+    told = figures(arguments.samples, arguments.passes, arguments.wait)
     print(json.dumps(told, indent=1)) if arguments.json else show(told)
 
 

@@ -146,7 +146,7 @@ class CaseOf final : public Case {
 /// Waits as the command line wants: chosen while the program runs, since each link is compiled for
 /// thirteen sizes already.
 struct ChosenWait : icc::Spin {
-  static inline Waiting chosen = Waiting::spin;
+  static inline Waiting chosen = Waiting::pause;
 
   static void pause() noexcept {
     if (chosen == Waiting::pause) {

@@ -42,7 +42,7 @@ struct IntercorePlan {
   std::size_t samples = 10'000;
   std::size_t block = 0;       ///< round trips in a row
   std::vector<unsigned> cpus;  ///< two: the one that asks, the one that answers
-  Waiting wait = Waiting::spin;
+  Waiting wait = Waiting::pause;
   bool progress = false;
   bool help = false;
   bool version = false;

@@ -80,8 +80,9 @@ class IntercoreSettings(EngineSettings):
     direction: Literal["there", "back"] = "there"
     """`there`: from the first of `cpus` to the second, on boards from Cortex-A53 to Cortex-R5;
     `back`: the other way."""
-    wait: Literal["spin", "pause"] = "spin"
-    """What a waiting processor does between two looks: nothing, or its pause instruction."""
+    wait: Literal["spin", "pause"] = "pause"
+    """What a waiting processor does between two looks: nothing, or its pause instruction, which
+    leaves the cache line to the writer while it is being filled."""
 
     @property
     def payload_bytes(self) -> int:
