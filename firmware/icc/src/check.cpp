@@ -31,7 +31,7 @@ class Stopwatch {
     ticks_ += now - before_;
     before_ = now;
   }
-  [[nodiscard]] std::uint64_t microseconds() const { return ticks_ / (Clocks::hz / 1'000'000); }
+  [[nodiscard]] std::uint64_t microseconds() const { return ticks_ / (Clocks::hz() / 1'000'000); }
 
  private:
   std::uint32_t before_ = Clocks::now();
@@ -126,7 +126,7 @@ void stream_by_latest(bool begins, Area area, std::uint32_t count) {
 void check() {
   const Task& wanted = task();
   const bool begins = Side::first == (wanted.direction == Direction::there);
-  Area area = area_of(wanted.memory);
+  const Area area = area_of(wanted.memory);
   go_there_and_back<MailboxLink<Letter, Between>>(begins, area, wanted.samples);
   Meeting::step();
   go_there_and_back<ExchangeLink<Letter, Between>>(begins, area, wanted.samples);

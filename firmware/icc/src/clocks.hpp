@@ -8,8 +8,8 @@ namespace latenz::pair {
 
 /// Differs between the emulated board and a real one: emulated/clocks.cpp, silicon/clocks.cpp.
 struct Clocks {
-  static const char* const name;
-  static const std::uint32_t hz;
+  static const char* name();
+  static std::uint32_t hz();
 
   /// Both sides at once.
   static void start();

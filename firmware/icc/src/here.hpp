@@ -8,6 +8,9 @@ namespace latenz::pair {
 
 /// Differs between the emulated board and a real one: emulated/here.cpp, silicon/here.cpp.
 struct Here {
+  /// Places the exception vectors.
+  static void prepare();
+
   static bool has(Memory memory);
 
   /// Whether this side can call the other one by an interrupt.

@@ -46,8 +46,8 @@ class TwoWays {
     return reinterpret_cast<void*>(area.begin + (way * channel_room));
   }
 
-  typename Channel::Writer writer_;
-  typename Channel::Reader reader_;
+  Channel::Writer writer_;
+  Channel::Reader reader_;
 };
 
 template <icc::WireType T, class P>
@@ -141,8 +141,8 @@ class ExchangeLink {
   void give(const T& message) { demand(server_.answer(message), "answer"); }
 
  private:
-  typename Channel::Client client_;
-  typename Channel::Server server_;
+  Channel::Client client_;
+  Channel::Server server_;
 };
 
 /// One word that both look at: the least that shared memory can do.

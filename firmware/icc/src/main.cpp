@@ -10,26 +10,10 @@
 #include "tasks.hpp"
 
 namespace latenz::pair {
-namespace {
-
-void carry_out(Kind kind) {
-  switch (kind) {
-    case Kind::measure:
-      return measure();
-    case Kind::check:
-      return check();
-    case Kind::unlike:
-      return meet_unlike();
-    case Kind::restart:
-      return restart();
-  }
-}
-
-}  // namespace
 
 extern "C" [[noreturn]] void firmware_main(unsigned /*entry_level*/) {
   MemoryMap::enable();  // before anything that a compiler may do unaligned
-  firmware::Board::prepare(false);
+  Here::prepare();
   const Task& wanted = task();
   if (const auto problem = wanted.problem(); !problem.empty()) firmware::fail(problem);
   if (!Here::has(wanted.memory)) firmware::fail("task memory: not on this board");
@@ -38,7 +22,8 @@ extern "C" [[noreturn]] void firmware_main(unsigned /*entry_level*/) {
     Clocks::start();
     if (Side::first) load_another_core(wanted.load);
   }
-  carry_out(wanted.kind);
+  constexpr void (*tasks[])() = {measure, check, meet_unlike, restart};  // by `Kind`
+  tasks[static_cast<std::uint32_t>(wanted.kind)]();
   Meeting::step();
   firmware::output().end({});
   Meeting::step();  // who may switch off waits until the other has said all

@@ -37,8 +37,8 @@ void say_hello(std::string_view link) {
   Text<400> text;
   text.add(R"({"protocol": 1, "program": "pair", "version": ")").add(LATENZ_VERSION);
   text.add(R"(", "core": ")").add(Side::name).add(R"(", "link": ")").add(link);
-  text.add(R"(", "timer": ")").add(Clocks::name);
-  text.add(R"(", "timer_hz": )").add(Clocks::hz);
+  text.add(R"(", "timer": ")").add(Clocks::name());
+  text.add(R"(", "timer_hz": )").add(Clocks::hz());
   text.add(R"(, "clock_doubt_ticks": )").add(Clocks::doubt()).add("}");
   firmware::output().text(FrameKind::hello, text.view());
 }
@@ -57,21 +57,10 @@ void report(std::string_view link, std::span<const Sample> samples, bool has_rou
 }
 
 void measure() {
-  const Task& wanted = task();
-  switch (wanted.through) {
-    case Through::raw:
-      return measure_raw(wanted);
-    case Through::mailbox:
-      return measure_mailbox(wanted);
-    case Through::latest:
-      return measure_latest(wanted);
-    case Through::ring:
-      return measure_ring(wanted);
-    case Through::interrupt:
-      return measure_interrupt(wanted);
-    default:
-      return measure_exchange(wanted);
-  }
+  // by `Through`
+  constexpr void (*ways[])(const Task&) = {measure_raw,    measure_mailbox, measure_exchange,
+                                           measure_latest, measure_ring,    measure_interrupt};
+  ways[static_cast<std::uint32_t>(task().through)](task());
 }
 
 }  // namespace latenz::pair

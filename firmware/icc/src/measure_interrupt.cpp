@@ -45,7 +45,10 @@ void measure_interrupt(const Task& wanted) {
   RawLink<Between> raw;
   if (!begins) Doorbell::open();
   raw.open(begins, on_chip);
-  if (!begins) return answer(raw, count);
+  if (!begins) {
+    answer(raw, count);
+    return;
+  }
   begin(raw, count);
   report("interrupt", {sample_store + wanted.warm_up, wanted.samples}, false);
 }

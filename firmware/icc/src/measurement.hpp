@@ -43,7 +43,10 @@ class Measurement {
     all.raw_.open(begins, area);
     all.link_.open(begins, area);
     const std::uint32_t count = wanted.warm_up + wanted.samples;
-    if (!begins) return all.answer(count);
+    if (!begins) {
+      all.answer(count);
+      return;
+    }
     all.begin(count);
     report(Link::name, {sample_store + wanted.warm_up, wanted.samples}, true);
   }

@@ -27,7 +27,7 @@ inline constexpr Area plain_ddr{.begin = 0x7F00'0000, .size = 0x20'0000};
 /// Cached by the Cortex-A53 and snooped for the Cortex-R5.
 inline constexpr Area coherent_ddr{.begin = 0x7F20'0000, .size = 0x20'0000};
 
-#if defined(__aarch64__)
+#ifdef __aarch64__
 /// The second tightly coupled memory of the first Cortex-R5, as others see it.
 inline constexpr Area tightly_coupled{.begin = 0xFFE2'0000, .size = 0x1'0000};
 #else

@@ -85,7 +85,7 @@ class Pair(Stack[PairSettings]):
         emulated = bench == "zcu102"
         if engine.samples > _MOST_SAMPLES:
             return Obstacle(f"boards keep {_MOST_SAMPLES} samples", "write samples = 10000")
-        if emulated and engine.wait == "spin":
+        if engine.wait == "spin":
             return Obstacle(
                 "a core that spins would keep the emulator to itself until its turn ends",
                 'write wait = "pause"',
@@ -188,7 +188,7 @@ _CONTENT = (
     "what both cores execute one after the other, at 1 ns; memory and interconnect take no time"
 )
 _DOORBELL = (
-    "QEMU's inter-processor interrupts reach nobody: the Cortex-R5 sets the interrupt pending at the"
+    "QEMU's inter-processor interrupts reach nobody: the Cortex-R5 sets it pending at the"
     " Cortex-A53's interrupt controller"
 )
 

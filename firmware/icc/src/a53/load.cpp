@@ -29,10 +29,10 @@ void stream() {
   for (std::size_t i = 0; i < elements; ++i) a[i] = b[i] + (3 * c[i]);
 }
 
-std::uint64_t switch_on(std::uint64_t core, void (*entry)()) {
+std::uint64_t switch_on(std::uint64_t core, std::uint64_t entry) {
   register std::uint64_t function asm("x0") = 0xC400'0003;  // CPU_ON
   register std::uint64_t target asm("x1") = core;
-  register std::uint64_t address asm("x2") = reinterpret_cast<std::uint64_t>(entry);
+  register std::uint64_t address asm("x2") = entry;
   register std::uint64_t context asm("x3") = 0;
   asm volatile("smc #0" : "+r"(function), "+r"(target), "+r"(address), "+r"(context)::"memory");
   return function;
@@ -50,7 +50,8 @@ void load_another_core(Load load) {
   if (load == Load::none) return;
   chosen = load;
   asm volatile("dsb sy" ::: "memory");
-  if (switch_on(1, second_core) != 0) firmware::fail("task load: no second core can be had");
+  const auto entry = reinterpret_cast<std::uint64_t>(second_core);
+  if (switch_on(1, entry) != 0) firmware::fail("task load: no second core can be had");
 }
 
 }  // namespace latenz::pair

@@ -29,8 +29,8 @@ std::uint32_t hear(std::uint32_t round) {
 
 }  // namespace
 
-const char* const Clocks::name = "cycle counters";
-const std::uint32_t Clocks::hz = 1'000'000'000;
+const char* Clocks::name() { return "cycle counters"; }
+std::uint32_t Clocks::hz() { return 1'000'000'000; }
 
 void Clocks::start() {
   CycleCounter::start();

@@ -5,6 +5,7 @@
 // arrive, at its interrupt controller.
 #include "here.hpp"
 
+#include "board.hpp"
 #include "register.hpp"
 #include "side.hpp"
 
@@ -16,6 +17,7 @@ using SetPending = firmware::RegisterArray<0xF901'0200>;
 
 }  // namespace
 
+void Here::prepare() { firmware::Board::prepare(false); }
 bool Here::has(Memory memory) { return memory == Memory::ocm || memory == Memory::ddr; }
 bool Here::can_ring() { return !Side::first; }
 void Here::ring() { SetPending::write(interrupt_of_a53 / 32, 1U << (interrupt_of_a53 % 32)); }

@@ -6,9 +6,8 @@
 
 namespace latenz::pair {
 
-const char* const Clocks::name = "system counter";
-const std::uint32_t Clocks::hz = 100'000'000;  // unless the boot loader has chosen otherwise
-
+const char* Clocks::name() { return "system counter"; }
+std::uint32_t Clocks::hz() { return 100'000'000; }  // unless the boot loader has chosen otherwise
 void Clocks::start() {}
 std::uint32_t Clocks::now() { return SystemCounter::now(); }
 std::uint32_t Clocks::own_time(std::uint32_t others) { return others; }

@@ -20,12 +20,13 @@ using Enable = firmware::Register<own_channel + 0x18>;
 
 }  // namespace
 
+/// In the Cortex-R5's own memory: the end of on-chip memory is the boot loader's.
+void Here::prepare() { firmware::Board::prepare(true); }
 bool Here::has(Memory /*memory*/) { return true; }
 bool Here::can_ring() { return true; }
 void Here::ring() { Trigger::write(other_bit); }
 
 void Here::hear_ringing() {
-  firmware::Board::prepare(true);
   end_ringing();  // what was called before
   Enable::write(other_bit);
 }
