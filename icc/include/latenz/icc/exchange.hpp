@@ -38,8 +38,8 @@ class TurnSlot {
   /// The word; the last line's counts, and `before` until a pair agrees.
   [[nodiscard]] std::uint32_t look(std::uint32_t before) const noexcept {
     if constexpr (paired && P::Memory::moves_lines) {
-      const std::uint32_t last = A::load_acquire(*word_);
       const std::uint32_t first = A::load_acquire(*word_of_line(0));
+      const std::uint32_t last = A::load_acquire(*word_);
       return first == last ? last : before;
     } else {
       return A::load_acquire(*word_);
@@ -210,7 +210,11 @@ class Exchange {
       if (posted_ && !this->turn_is_servers()) {
         return collect(reply);
       }
-      return this->peer_.restarted() ? Result::peer_restarted : this->not_yet(Result::empty);
+      if (this->peer_.restarted()) {
+        posted_ = false;
+        return Result::peer_restarted;
+      }
+      return this->not_yet(Result::empty);
     }
 
    private:
@@ -227,9 +231,8 @@ class Exchange {
       posted_ = false;
       const bool answered = (this->word_ & count_mask) == expected_;
       if (!answered || !this->word_is_of(this->peer_.known_epoch())) {
-        const bool first = this->peer_.known_epoch() == 0 && answered;
-        this->peer_.restarted();
-        if (!first) {
+        const bool restarted = this->peer_.restarted();  // not so: the server's first coming
+        if (!answered || restarted || !this->word_is_of(this->peer_.known_epoch())) {
           return Result::peer_restarted;
         }
       }
@@ -322,7 +325,8 @@ class Exchange {
     }
 
     Result take(Request& request) noexcept {
-      if (!this->word_is_of(this->peer_.known_epoch()) && this->peer_.restarted()) {
+      if (!this->word_is_of(this->peer_.known_epoch()) &&
+          (this->peer_.restarted() || !this->word_is_of(this->peer_.known_epoch()))) {
         return Result::peer_restarted;
       }
       this->slot_.read(request);
