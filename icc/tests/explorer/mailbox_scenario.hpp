@@ -29,7 +29,7 @@ struct Message32 {
 // One look, then the deadline is checked: so that waiting calls end within few steps.
 struct LookOnce {
   static constexpr std::uint32_t looks_per_check = 1;
-  static constexpr std::uint32_t silent_checks = 1U << 21U;
+  static constexpr std::uint32_t silent_beats = 1U << 21U;
   static void pause() {}
   static void notify() {}
 };
