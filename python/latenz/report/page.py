@@ -37,6 +37,7 @@ from latenz.report.embedded import (
 from latenz.report.figures import by_time_base, figures
 from latenz.report.interrupts import interrupt_figures
 from latenz.report.neighbours import neighbourhoods
+from latenz.report.sizes import size_figures
 from latenz.statistics import QUANTILES, Summary, Verdict
 from latenz.statistics.tail import TailFit, TailRefusal
 from latenz.store import open_sample_sets
@@ -248,6 +249,17 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
         json_script=json_script,
     )
     judged = judged_deadlines([view for view in views if not view.published])
+    sizes = size_figures(
+        [
+            (
+                f"{run.name}: " if len(runs) > 1 else "",
+                run.info.conditions,
+                _of_run(run, runs, views),
+            )
+            for run in runs
+            if run.info is not None
+        ]
+    )
     return environment.get_template("report.html.j2").render(
         title=_title(runs),
         facts=_facts(runs, views),
@@ -259,7 +271,7 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
         explained=words.EXPLAINED,
         tables=[_table(base, group) for base, group in by_time_base(views)],
         time_bases=words.TIME_BASES,
-        figures=[*interrupt_figures(views), *figures(views)],
+        figures=[*interrupt_figures(views), *sizes, *figures(views)],
         schedules=[
             (f"{run.name}: {label}" if len(runs) > 1 else label, base, b64encode(picture).decode())
             for run in runs

@@ -386,7 +386,30 @@
     };
   }
 
-  const drawings = { averages, violins, histograms, exceedance, series, handling, learning };
+  /** Lines over the size of messages: median, 99 % quantile, and the raw limit beside them. */
+  function sizes({ series: all }, look) {
+    const [size, unit] = axisUnit(all.flatMap((one) => one.median));
+    const line = (one, i, values, name, dash) => ({
+      type: "scatter", mode: "lines+markers", name: plain(one.label), legendgroup: one.label, hoverinfo: "text",
+      showlegend: dash === "solid", x: one.bytes, y: values.map((ns) => (ns === null ? null : ns / size)),
+      marker: { size: dash === "solid" ? 7 : 4 },
+      line: { color: look.series[i % look.series.length], width: dash === "solid" ? 2 : 1, dash },
+      text: one.bytes.map((bytes, k) => `${plain(one.label)}, ${grouped(bytes)} B: ${name} ${duration(values[k] ?? 0)}`),
+    });
+    const at = [...new Set(all.flatMap((one) => one.bytes))].sort((a, b) => a - b);
+    return {
+      data: all.flatMap((one, i) => [
+        line(one, i, one.median, "median", "solid"), line(one, i, one.p99, "99 % quantile", "dot"),
+        line(one, i, one.raw, "raw limit", "dash"),
+      ]),
+      layout: layout(look, {
+        xaxis: axis(look, "size of the message [B]", { type: "log", tickvals: at, ticktext: at.map(grouped) }),
+        yaxis: axis(look, `latency [${unit}]`, { type: "log" }),
+      }),
+    };
+  }
+
+  const drawings = { averages, violins, histograms, exceedance, series, handling, learning, sizes };
   const scalable = { averages: () => false, series: ({ series: all }) => prefersLogarithm(all) };
 
   /** Single peaks far above the rest would flatten everything else on a linear axis. */
