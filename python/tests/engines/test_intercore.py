@@ -70,6 +70,8 @@ def settings(**known):
 def test_every_way_leaves_all_samples_of_each_set(tmp_path, through, bytes_):
     size = [f"--bytes={bytes_}"] if bytes_ else []
     done = run_probe(tmp_path, f"--through={through}", "--samples=123", "--block=10", *size)
+    if "when this program was built" in done.stderr:
+        pytest.skip(done.stderr)
     assert done.returncode == 0, done.stderr
     account = IntercoreAccount.read(tmp_path / ACCOUNT_FILE)
     assert account.status == "complete"
