@@ -143,7 +143,7 @@ TYPED_TEST(MailboxTest, CountsWrap) {
 
 struct Impatient : Spin {
   static constexpr std::uint32_t looks_per_check = 1;
-  static constexpr std::uint32_t silent_checks = 100;
+  static constexpr std::uint32_t silent_beats = 100;
 };
 
 TEST(MailboxOfSilentPeer, IsLeftAfterAsManyChecks) {

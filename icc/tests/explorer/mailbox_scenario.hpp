@@ -27,11 +27,9 @@ struct Message32 {
 };
 
 // One look, then the deadline is checked: so that waiting calls end within few steps.
-struct LookOnce {
+struct LookOnce : icc::Spin {
   static constexpr std::uint32_t looks_per_check = 1;
-  static constexpr std::uint32_t silent_beats = 1U << 21U;
-  static void pause() {}
-  static void notify() {}
+  static constexpr std::uint32_t checks_per_beat = 1;
 };
 
 // Whose messages an endpoint has to expect.

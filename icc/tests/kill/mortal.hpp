@@ -76,7 +76,8 @@ struct MortalMemory : Coherent {
 template <class Wait, std::uint32_t checks>
 struct Impatient : Wait {
   static constexpr std::uint32_t looks_per_check = 1;
-  static constexpr std::uint32_t silent_checks = checks;
+  static constexpr std::uint32_t checks_per_beat = 1;
+  static constexpr std::uint32_t silent_beats = checks;
 };
 
 /// What is sent. Numbers come from a counter outside the channel that no death sets back.

@@ -39,7 +39,11 @@ class Dump:
         self.known["D"] = self.value(table("Channel")["data"][0])
 
     def value(self, formula: str, **more: int) -> int:
-        functions = {"line": lambda x: -(-x // 64) * 64, "words": lambda x: -(-x // 4)}
+        functions = {
+            "line": lambda x: -(-x // 64) * 64,
+            "pair": lambda x: -(-x // 128) * 128,
+            "words": lambda x: -(-x // 4),
+        }
         return int(eval(formula, {"__builtins__": {}}, functions | self.known | more))
 
     def bytes(self, heading: str, name: str, at: int = 0, **more: int) -> bytes:

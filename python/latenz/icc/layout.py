@@ -15,7 +15,8 @@ LARGEST_PAYLOAD = 65536
 MOST_SLOTS = 1 << 20
 _IDENTITY = struct.Struct("<8I2I2I2Q32s32x")
 _FIELD = struct.Struct("<IHBxII16s")
-_SIDE_BYTES = 2 * LINE
+_PAIR = 2 * LINE
+_SIDE_BYTES = _PAIR
 _CHUNK = 1 << 20
 
 
@@ -247,7 +248,7 @@ def read_channel(region: Region, offset: int) -> Channel:
 
 
 def _sides_offset(fields: int) -> int:
-    return whole_lines(_IDENTITY.size + fields * _FIELD.size)
+    return -(-(_IDENTITY.size + fields * _FIELD.size) // _PAIR) * _PAIR
 
 
 def _check_shape(kind: Kind, readers: int, slots: int) -> None:

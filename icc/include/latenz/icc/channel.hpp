@@ -28,6 +28,12 @@ constexpr std::size_t whole_lines(std::size_t bytes) noexcept {
   return (bytes + line_bytes - 1) / line_bytes * line_bytes;
 }
 
+/// Processors that fetch lines fetch their neighbour in an aligned pair as well: what moves
+/// together stands in one.
+constexpr std::size_t whole_pairs(std::size_t bytes) noexcept {
+  return (bytes + 2 * line_bytes - 1) / (2 * line_bytes) * (2 * line_bytes);
+}
+
 /// Two lines at the start of a channel, written by the side that creates it.
 struct alignas(line_bytes) Identity {
   static constexpr std::uint32_t expected_magic = 0x4343'494C;  ///< "LICC", little endian
@@ -85,7 +91,7 @@ template <class T>
 inline constexpr auto fields_of = fields<T>();
 
 constexpr std::size_t sides_offset(std::size_t field_count) noexcept {
-  return whole_lines(sizeof(Identity) + field_count * sizeof(Field));
+  return whole_pairs(sizeof(Identity) + field_count * sizeof(Field));
 }
 
 constexpr std::size_t data_offset(std::size_t field_count, std::size_t sides) noexcept {

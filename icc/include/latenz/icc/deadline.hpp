@@ -13,7 +13,7 @@ concept Deadline = requires(T& deadline) {
   { deadline.expired() } -> std::convertible_to<bool>;
 };
 
-/// No deadline: the call ends when it is done or the peer is gone (`Wait::silent_checks`).
+/// No deadline: the call ends when it is done or the peer is gone (`Wait::silent_beats`).
 struct Never {
   static bool expired() noexcept { return false; }
 };

@@ -106,21 +106,22 @@ class Endpoint {
   /// Looks until `ready()`, the deadline, or there is no such peer to wait for any more.
   template <class Ready>
   Result wait_until(Peer<P>& peer, Ready ready, Deadline auto& deadline) noexcept {
-    std::uint32_t heard = peer.beats();
-    std::uint32_t silent_checks = 0;
-    for (std::uint32_t look = 1;; ++look) {
-      if (ready()) {
-        return Result::ok;
-      }
-      if (look % P::Wait::looks_per_check == 0) {
-        if (const Result result = check(peer, heard, silent_checks); result != Result::ok) {
-          return result;
+    std::uint32_t heard = 0;
+    std::uint32_t silent_beats = 0;
+    for (std::uint32_t check = 1;; ++check) {
+      for (std::uint32_t look = 0; look < P::Wait::looks_per_check; ++look) {
+        if (ready()) {
+          return Result::ok;
         }
-        if (deadline.expired()) {
-          return Result::timeout;
+        P::Wait::pause();
+      }
+      const bool late = deadline.expired();
+      if (late || check % P::Wait::checks_per_beat == 0) {
+        const Result result = look_after(peer, heard, silent_beats);
+        if (late || result != Result::ok) {
+          return result == Result::ok ? Result::timeout : result;
         }
       }
-      P::Wait::pause();
     }
   }
 
@@ -135,22 +136,25 @@ class Endpoint {
     return (epoch & 0xFFU) == 0 ? epoch + 1 : epoch;
   }
 
-  Result check(const Peer<P>& peer, std::uint32_t& heard, std::uint32_t& silent_checks) noexcept {
+  /// Gives a sign of life and looks for one. Rarely, since it moves lines that nobody needs for the
+  /// message itself.
+  Result look_after(const Peer<P>& peer, std::uint32_t& heard,
+                    std::uint32_t& silent_beats) noexcept {
     beat();
     if (formatted_anew()) {
       return Result::layout_changed;
     }
     if (const std::uint32_t beats = peer.beats(); beats != heard) {
       heard = beats;
-      silent_checks = 0;
+      silent_beats = 0;
     } else {
-      ++silent_checks;
+      ++silent_beats;
     }
     if (peer.known_epoch() != 0 && peer.epoch() != peer.known_epoch()) {
       return Result::peer_restarted;
     }
     const bool left = peer.known_epoch() != 0 && !peer.open();
-    return left || silent_checks >= P::Wait::silent_checks ? Result::peer_gone : Result::ok;
+    return left || silent_beats >= P::Wait::silent_beats ? Result::peer_gone : Result::ok;
   }
 
   void* memory_ = nullptr;

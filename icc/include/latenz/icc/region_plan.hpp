@@ -243,38 +243,36 @@ constexpr void add(Plan& plan, PlannedChannel& next, std::size_t& index,
   if (plan.find(placement.name) != nullptr) channel_names_must_differ();
   if (!owns_each_line_once<Channel>()) each_line_must_have_exactly_one_owner();
   next.name = placement.name;
-  next.offset = plan.bytes;
+  next.offset = static_cast<std::uint32_t>(whole_pairs(plan.bytes));
   next.bytes = Channel::bytes;
   next.runs = Channel::lines().size();
   next.sides = sides;
   for (std::size_t i = 0; i < next.runs; ++i) {
     LineRun& run = plan.runs[next.first_run + i];
     run = Channel::lines()[i];
-    run.offset += plan.bytes;
+    run.offset += next.offset;
   }
   for (std::size_t i = 0; i < sides; ++i) {
     plan.processors[next.first_processor + i] = placement.processors[i];
   }
   plan.channels[index++] = next;
-  plan.bytes += next.bytes;
+  plan.bytes = next.offset + next.bytes;
   next.first_run += next.runs;
   next.first_processor += sides;
 }
 
 }  // namespace detail
 
-/// Places the channels one behind the other, each at the start of a line.
+/// Places the channels one behind the other, each at the start of a pair of lines.
 template <class... Channel, std::size_t... sides>
 consteval auto plan_region(Region region, const Placement<Channel, sides>&... placements) {
   RegionPlan<sizeof...(Channel), (Channel::lines().size() + ...), (sides + ...)> plan{};
   plan.region = region;
   if (region.base % line_bytes != 0) detail::the_base_must_be_a_multiple_of_the_line();
-  if ((std::uint64_t{Channel::bytes} + ...) > region.bytes) {
-    detail::the_channels_do_not_fit_into_the_region();
-  }
   PlannedChannel next{};
   std::size_t index = 0;
   (detail::add(plan, next, index, placements), ...);
+  if (plan.bytes > region.bytes) detail::the_channels_do_not_fit_into_the_region();
   return plan;
 }
 

@@ -4,8 +4,9 @@
 // A policy provides
 //   pause()            called after each look in vain
 //   notify()           called after every store that the other side may be waiting for
-//   looks_per_check    looks between two checks of deadline and peer (a power of two)
-//   silent_checks      checks without a sign of life after which the peer counts as gone
+//   looks_per_check    looks between two checks of the deadline (a power of two)
+//   checks_per_beat    such checks between two signs of life given and looked for
+//   silent_beats       looks for a sign of life in vain after which the peer counts as gone
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ namespace latenz::icc {
 /// Looks without pause: the shortest latency; the core does nothing else.
 struct Spin {
   static constexpr std::uint32_t looks_per_check = 64;
-  static constexpr std::uint32_t silent_checks = 1U << 21U;
+  static constexpr std::uint32_t checks_per_beat = 16;
+  static constexpr std::uint32_t silent_beats = 1U << 17U;
 
   static void pause() noexcept {}
   static void notify() noexcept {}
@@ -40,6 +42,7 @@ struct Pause : Spin {
 /// Lets other threads of this core run meanwhile.
 struct Yield : Spin {
   static constexpr std::uint32_t looks_per_check = 1;
+  static constexpr std::uint32_t checks_per_beat = 1;
 
   static void pause() noexcept { sched_yield(); }
 };
@@ -50,6 +53,7 @@ struct Yield : Spin {
 /// or of the timer's event stream, without which a dead peer's waiter would sleep for ever.
 struct WaitForEvent : Spin {
   static constexpr std::uint32_t looks_per_check = 1;
+  static constexpr std::uint32_t checks_per_beat = 1;
 
   static void pause() noexcept { asm volatile("wfe" ::: "memory"); }
   static void notify() noexcept { asm volatile("dsb sy\n\tsev" ::: "memory"); }
@@ -60,6 +64,7 @@ struct WaitForEvent : Spin {
 template <auto pause_function, auto notify_function>
 struct WaitHook : Spin {
   static constexpr std::uint32_t looks_per_check = 1;
+  static constexpr std::uint32_t checks_per_beat = 1;
 
   static void pause() noexcept { pause_function(); }
   static void notify() noexcept { notify_function(); }
