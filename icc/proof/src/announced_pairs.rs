@@ -175,7 +175,7 @@ fn one_reader() {
 
 #[test]
 fn two_readers() {
-    check(2, 2, 1, Some(3), SHIPPED);
+    check(2, 2, 1, Some(2), SHIPPED);
 }
 
 /// Farther than every run of the tests has time for.

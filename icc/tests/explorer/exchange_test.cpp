@@ -72,7 +72,9 @@ TEST(ExploredExchange, Farther) {
 }
 
 // Where things are for payloads of two words; the byte table is in docs/icc-abi.md.
-constexpr std::size_t client_epoch = 0xC0, server_epoch = 0x140, slot = 0x1C0, turn = slot + 60;
+constexpr std::size_t fields = 2, client_epoch = icc::detail::sides_offset(fields),
+                      server_epoch = client_epoch + sizeof(icc::detail::Side),
+                      slot = icc::detail::data_offset(fields, 2), turn = slot + 60;
 static_assert(ExchangeScenario<one_line>::Channel::bytes == slot + 64);
 
 template <std::size_t words = one_line>

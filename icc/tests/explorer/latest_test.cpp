@@ -98,7 +98,7 @@ TEST(ExploredLatest, AccessesOfEachCallAreBounded) {
 // Where things are for a payload of two words; the byte table is in docs/icc-abi.md.
 template <std::size_t R>
 struct At {
-  static constexpr std::size_t updates = 0xC0 + ((1 + R) * 128);
+  static constexpr std::size_t updates = icc::detail::data_offset(2, 1 + R);
   static constexpr std::size_t latest = updates + 4;
   static constexpr std::size_t newest = latest + 4;
   static constexpr std::size_t newest_end = newest + (4 * (R + 1));

@@ -69,7 +69,9 @@ TEST(ExploredMailbox, AccessesOfEachCallAreBounded) {
 }
 
 // Where things are for a payload of two words; the byte table is in docs/icc-abi.md.
-constexpr std::size_t writer_epoch = 0xC0, slot = 0x1C0, taken = slot + 56, written = slot + 60;
+constexpr std::size_t fields = 2, writer_epoch = icc::detail::sides_offset(fields),
+                      slot = icc::detail::data_offset(fields, 2), taken = slot + 56,
+                      written = slot + 60;
 static_assert(MailboxScenario::Channel::bytes == slot + 64);
 
 void expect_mailbox_caught(const std::string& defect, Mutant&& mutant,

@@ -86,7 +86,7 @@ TEST(ExploredRing, TriesOfAnObserverAreBounded) {
 // Where things are for a payload of two words; the byte table is in docs/icc-abi.md.
 template <std::size_t N, std::size_t L>
 struct At {
-  static constexpr std::size_t head = 0xC0 + ((1 + L) * 128);
+  static constexpr std::size_t head = icc::detail::data_offset(2, 1 + L);
   static constexpr std::size_t taken = head + 64;
   static constexpr std::size_t slots = taken + (64 * L);
   static constexpr std::size_t slots_end = slots + (16 * N);
