@@ -16,7 +16,6 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
@@ -28,6 +27,7 @@
 
 #include "control_parts.hpp"
 #include "latenz/icc/linux_memory.hpp"
+#include "program.hpp"
 
 namespace control {
 namespace {
@@ -35,31 +35,15 @@ namespace {
 using latenz::icc::LinuxMemory;
 using latenz::icc::MonotonicClock;
 using latenz::icc::Result;
+using program::give_up;
+using program::opened_or_give_up;
+using program::print;
 
 constexpr std::int64_t cycle_ns = 1'000'000;
 constexpr std::int64_t limit_ns = 30'000;
 constexpr std::uint32_t points = 50;
 constexpr const char* usage =
     "usage: control_loop [--cycles N] [--csv FILE] [--real-time], N of 1 to 10000000";
-
-void print(std::FILE* file, const std::string& text) {
-  if (std::fputs(text.c_str(), file) == EOF || std::fflush(file) != 0) std::exit(2);
-}
-
-[[noreturn]] void give_up(const std::string& line) {
-  print(stderr, "control_loop: " + line + "\n");
-  std::exit(2);
-}
-
-template <class Opened>
-auto opened_or_give_up(Opened opened) {
-  if (!opened) {
-    std::array<char, 200> line{};
-    opened.problem().describe(line.data(), line.size());
-    give_up(line.data());
-  }
-  return *opened;
-}
 
 std::byte* at(const LinuxMemory& memory, std::size_t offset) {
   return static_cast<std::byte*>(memory.data()) + offset;

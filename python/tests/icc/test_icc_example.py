@@ -49,7 +49,7 @@ def test_a_run_is_reported_and_judged(control_loop, tmp_path):
 def test_a_mistake_is_one_line(control_loop, arguments):
     answer = subprocess.run([control_loop, *arguments], capture_output=True, text=True, timeout=60)
     assert answer.returncode == 2
-    assert answer.stderr.startswith("control_loop: usage:")
+    assert answer.stderr.startswith("usage: control_loop ")
     assert answer.stderr.count("\n") == 1
 
 
