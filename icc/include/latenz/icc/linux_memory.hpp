@@ -25,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace latenz::icc {
 
@@ -385,7 +386,7 @@ class [[nodiscard]] LinuxMemory {
     unsigned char bytes[16]{};
     const std::size_t needed = 4 * (address_cells + size_cells);
     const ssize_t length = detail::read_small_file(path.text(), bytes, sizeof bytes);
-    if (length < 0 || static_cast<std::size_t>(length) < needed) {
+    if (std::cmp_less(length, needed)) {
       return false;
     }
     address = detail::cells_number(bytes, address_cells);
