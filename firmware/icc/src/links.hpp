@@ -148,7 +148,7 @@ class ExchangeLink {
 /// One word that both look at: the least that shared memory can do.
 template <class P>
 class RawLink {
-  using Order = typename P::Order;
+  using Order = P::Order;
 
  public:
   /// The word may hold anything.

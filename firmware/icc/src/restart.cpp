@@ -34,7 +34,9 @@ bool is_mortal() { return this_side_begins() == (task().restarts == 0); }
 class Fate {
  public:
   static void access() {
-    if (left_ != 0 && --left_ == 0) _start();
+    if (left_ == 0) return;
+    --left_;
+    if (left_ == 0) _start();
   }
   static void set(std::uint32_t accesses) { left_ = accesses; }
 

@@ -124,7 +124,7 @@ constexpr std::size_t room = 0x1000;
 
 template <class Endpoint, class... Index>
 void try_to_attach(std::string_view name, void* memory, Index... index) {
-  auto opened = Endpoint::attach(memory, room, index...);
+  const auto opened = Endpoint::attach(memory, room, index...);
   char text[200] = "accepted";
   if (!opened) opened.problem().describe(text, sizeof text);
   note(Line().add(name).add(": ").add(text));

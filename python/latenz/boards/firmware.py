@@ -136,13 +136,30 @@ def image(board: str, optimization: Optimization, parameters: Parameters, folder
             file cannot be written.
     """
     source = installed(board, optimization)
-    content = source.read_bytes()
     head = _MAGIC + struct.pack("<2I", _VERSION, _SIZE)
+    target = folder / f"{board}-{optimization}{source.suffix}"
+    return with_block(source, head, parameters.block(), target)
+
+
+def with_block(source: Path, head: bytes, block: bytes, target: Path) -> Path:
+    """Write a program with another block of parameters in place of the one it was built with.
+
+    Args:
+        source: The program.
+        head: What the block begins with, there and in the new one.
+        block: The new one, as long as the old.
+        target: Takes the file.
+
+    Returns:
+        The target.
+
+    Raises:
+        BadInput: The program has no such block, or the file cannot be written.
+    """
+    content = source.read_bytes()
     if content.count(head) != 1:
         raise BadInput("holds no parameters of version 1", str(source), "run setup/ensure boards")
     start = content.index(head)
-    patched = content[:start] + parameters.block() + content[start + _SIZE :]
-    target = folder / f"{board}-{optimization}{source.suffix}"
     with replacing(target) as partial:
-        partial.write_bytes(patched)
+        partial.write_bytes(content[:start] + block + content[start + len(block) :])
     return target

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from latenz.boards.firmware import with_block
 from latenz.boards.payload import Load, Payload
 from latenz.errors import BadInput
-from latenz.files import replacing
 
 if TYPE_CHECKING:
     from latenz.boards.console import Received
@@ -113,16 +113,8 @@ def image(
         BadInput: The program was not built, or is not what this version of Latenz knows, or the
             file cannot be written.
     """
-    source = installed(side, where)
-    content = source.read_bytes()
     head = _MAGIC + struct.pack("<2I", _VERSION, _SIZE)
-    if content.count(head) != 1:
-        raise BadInput("holds no task of version 1", str(source), "run setup/ensure boards")
-    start = content.index(head)
-    target = folder / f"pair-{side}.elf"
-    with replacing(target) as partial:
-        partial.write_bytes(content[:start] + task.block() + content[start + _SIZE :])
-    return target
+    return with_block(installed(side, where), head, task.block(), folder / f"pair-{side}.elf")
 
 
 def payload(
