@@ -1,0 +1,51 @@
+"""Runs the explorer of the channels and prints what it visited and caught, as tables for the docs.
+
+.venv/bin/python docs/make_icc_proof_tables.py [OUTPUT]
+
+OUTPUT is what an earlier run of the tests printed; without it they are run, with the far bounds,
+which takes minutes.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = Path("build/host/icc/tests/explorer/icc_explorer_tests")
+
+
+def output() -> str:
+    """What the tests print."""
+    if len(sys.argv) > 1:
+        return Path(sys.argv[1]).read_text()
+    environment = os.environ | {"LATENZ_EXPLORE": "far"}
+    done = subprocess.run([PROGRAM], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def rows(text: str, kind: str) -> list[list[str]]:
+    """Cells of the lines of this kind, each once."""
+    lines = dict.fromkeys(line for line in text.splitlines() if line.startswith(f"{kind} | "))
+    return [line.split(" | ")[1:] for line in lines]
+
+
+def table(heads: list[str], cells: list[list[str]]) -> None:
+    """Write a table."""
+    for row in (heads, ["---"] * len(heads), *cells):
+        sys.stdout.write(f"| {' | '.join(row)} |\n")
+    sys.stdout.write("\n")
+
+
+def main() -> None:
+    """Print both tables."""
+    text = output()
+    explored = [
+        [what, model, f"{int(states):,}", f"{int(steps):,}"]
+        for what, model, states, steps, *_ in rows(text, "explored")
+    ]
+    table(["scenario", "memory", "states", "steps between them"], explored)
+    table(["seeded defect", "caught as"], [row[:2] for row in rows(text, "caught")])
+
+
+if __name__ == "__main__":
+    main()
