@@ -23,10 +23,11 @@ def output() -> str:
     return done.stdout
 
 
-def rows(text: str, kind: str) -> list[list[str]]:
-    """Cells of the lines of this kind, each once."""
-    lines = dict.fromkeys(line for line in text.splitlines() if line.startswith(f"{kind} | "))
-    return [line.split(" | ")[1:] for line in lines]
+def rows(text: str, kind: str, cells: int) -> list[list[str]]:
+    """The first cells of the lines of this kind, each row once."""
+    split = (line.split(" | ") for line in text.splitlines())
+    wanted = (tuple(words[1 : 1 + cells]) for words in split if words[0] == kind)
+    return [list(row) for row in dict.fromkeys(wanted)]
 
 
 def table(heads: list[str], cells: list[list[str]]) -> None:
@@ -41,10 +42,10 @@ def main() -> None:
     text = output()
     explored = [
         [what, model, f"{int(states):,}", f"{int(steps):,}"]
-        for what, model, states, steps, *_ in rows(text, "explored")
+        for what, model, states, steps in rows(text, "explored", 4)
     ]
     table(["scenario", "memory", "states", "steps between them"], explored)
-    table(["seeded defect", "caught as"], [row[:2] for row in rows(text, "caught")])
+    table(["seeded defect", "caught as"], rows(text, "caught", 2))
 
 
 if __name__ == "__main__":
