@@ -46,7 +46,7 @@ struct Track {
 struct MeasuringProcess {
   LinkSide side;
   pid_t id = 0;
-  std::optional<int> status{};  ///< as waitpid(2) tells it, once it has ended
+  std::optional<int> status;  ///< as waitpid(2) tells it, once it has ended
 
   [[nodiscard]] bool running() const { return id != 0 && !status; }
 };

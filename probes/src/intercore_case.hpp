@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -47,7 +46,7 @@ struct Signal {};  ///< a message without content
 /// Content that differs from message to message and from place to place.
 template <std::size_t size>
 void fill(Message<size>& message, std::uint32_t number) {
-  using Element = typename Message<size>::Element;
+  using Element = Message<size>::Element;
   std::uint32_t value = number * 2'654'435'761U;  // odd: even a byte differs from the one before
   for (Element& element : message.elements) {
     element = static_cast<Element>(value);
@@ -101,7 +100,7 @@ template <class Link>
 class CaseOf final : public Case {
  public:
   void open(std::span<std::byte> memory, LinkSide side) override {
-    link_.emplace(memory, side, resources_);
+    link_ = std::make_unique<Link>(memory, side, resources_);
   }
 
   std::size_t ask(std::span<Trip> trips, Asking& asking,
@@ -139,8 +138,8 @@ class CaseOf final : public Case {
   }
 
  private:
-  typename Link::Resources resources_;
-  std::optional<Link> link_;
+  Link::Resources resources_;
+  std::unique_ptr<Link> link_;
 };
 
 /// Waits as the command line wants: chosen while the program runs, since each link is compiled for
@@ -159,7 +158,7 @@ struct ChosenWait : icc::Spin {
 template <template <std::size_t> class Link>
 std::unique_ptr<Case> case_of_size(std::size_t bytes) {
   std::unique_ptr<Case> found;
-  const auto take = [&]<std::size_t size>() {
+  const auto take = [&]<std::size_t size> {
     if (bytes == size) {
       found = std::make_unique<CaseOf<Link<size>>>();
     }

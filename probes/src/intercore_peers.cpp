@@ -14,7 +14,7 @@
 #include "file.hpp"
 #include "intercore_case.hpp"
 
-#if defined(LATENZ_HAS_BOOST)
+#ifdef LATENZ_HAS_BOOST
 #include <boost/lockfree/spsc_queue.hpp>
 #endif
 
@@ -67,8 +67,8 @@ struct Slots {
 template <class Way>
 class LinkBy {
  public:
-  using Message = typename Way::Message;
-  using Resources = typename Way::Resources;
+  using Message = Way::Message;
+  using Resources = Way::Resources;
 
   LinkBy(std::span<std::byte> memory, LinkSide side, Resources& resources)
       : way_(memory, side, resources) {}
@@ -252,7 +252,7 @@ class QueueWay {
   const File& from_;
 };
 
-#if defined(LATENZ_HAS_BOOST)
+#ifdef LATENZ_HAS_BOOST
 /// Two of Boost's queues for one producer and one consumer, in shared memory.
 template <std::size_t size>
 class BoostWay {
@@ -305,7 +305,7 @@ template <std::size_t size>
 using QueueLink = LinkBy<QueueWay<size>>;
 
 std::unique_ptr<Case> boost_case([[maybe_unused]] std::size_t bytes) {
-#if defined(LATENZ_HAS_BOOST)
+#ifdef LATENZ_HAS_BOOST
   return case_of_size<BoostLink>(bytes);
 #else
   throw Failure(

@@ -48,7 +48,8 @@ std::vector<Option> options_of(IntercorePlan& plan, Texts& texts) {
        }},
       {"--cpus", "A,B", "CPU that asks, CPU that answers (default: the first two allowed)",
        [&texts](std::string_view text) { texts.cpus = text; }},
-      {"--wait", "NAME", "spin or pause: what a polling side does between two looks (default: pause)",
+      {"--wait", "NAME",
+       "spin or pause: what a polling side does between two looks (default: pause)",
        [&plan](std::string_view text) {
          plan.wait = static_cast<Waiting>(parse_choice("--wait", text, waiting_names));
        }},

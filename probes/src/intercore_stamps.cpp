@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#if defined(__x86_64__)
+#ifdef __x86_64__
 #include <cpuid.h>
 #endif
 
@@ -14,7 +14,7 @@ namespace {
 /// Whether the counter runs at one rate in all states of all CPUs ("invariant"), so that the kernel
 /// keeps those of all CPUs alike.
 bool has_invariant_counter() {
-#if defined(__x86_64__)
+#ifdef __x86_64__
   constexpr unsigned advanced_power_management = 0x8000'0007;
   constexpr unsigned invariant_counter = 1U << 8U;
   unsigned eax = 0;

@@ -8,7 +8,7 @@
 
 #include "clock.hpp"
 
-#if defined(__x86_64__)
+#ifdef __x86_64__
 #include <x86intrin.h>
 #endif
 
@@ -23,7 +23,7 @@ class Stamps {
 
   /// Before what is measured: what came before it in the program is done.
   [[nodiscard]] std::int64_t begin() const {
-#if defined(__x86_64__)
+#ifdef __x86_64__
     if (counter_) {
       _mm_lfence();
       return static_cast<std::int64_t>(__rdtsc());
@@ -34,7 +34,7 @@ class Stamps {
 
   /// After what is measured: all of its loads are done.
   [[nodiscard]] std::int64_t end() const {
-#if defined(__x86_64__)
+#ifdef __x86_64__
     if (counter_) {
       unsigned cpu = 0;
       return static_cast<std::int64_t>(__rdtscp(&cpu));
