@@ -84,7 +84,8 @@ struct MortalMemory : Uncached {
 
 using Mortal = icc::Platform<MortalMemory, MortalOrder, Waiting>;
 
-/// What the two sides do with a kind of channel. `has_readers`: its reader has an index.
+/// What the two sides do with a kind of channel: `send`; `receive` and `confirm`. `has_readers`:
+/// its reader has an index.
 struct ByMailbox {
   static constexpr std::string_view name = "mailbox";
   static constexpr bool has_readers = false;
@@ -95,6 +96,7 @@ struct ByMailbox {
 
   static icc::Result send(Sender& sender, const Letter& letter) { return sender.write(letter); }
   static icc::Result receive(Receiver& receiver, Letter& letter) { return receiver.read(letter); }
+  static void confirm(Receiver& /*receiver*/, const Letter& /*letter*/) {}
 };
 
 struct ByExchange {
@@ -112,8 +114,10 @@ struct ByExchange {
     return result;
   }
   static icc::Result receive(Receiver& receiver, Letter& letter) {
-    const icc::Result result = receiver.take_until(letter, icc::Never{});
-    return result == icc::Result::ok ? receiver.answer(letter) : result;
+    return receiver.take_until(letter, icc::Never{});
+  }
+  static void confirm(Receiver& receiver, const Letter& letter) {
+    demand(receiver.answer(letter), name);
   }
 };
 
@@ -127,6 +131,7 @@ struct ByRing {
 
   static icc::Result send(Sender& sender, const Letter& letter) { return sender.write(letter); }
   static icc::Result receive(Receiver& receiver, Letter& letter) { return receiver.read(letter); }
+  static void confirm(Receiver& /*receiver*/, const Letter& /*letter*/) {}
 };
 
 struct ByLatest {
@@ -152,6 +157,7 @@ struct ByLatest {
     }
     return icc::Result::ok;
   }
+  static void confirm(Receiver& /*receiver*/, const Letter& /*letter*/) {}
 };
 
 /// What outlasts a restart, in words of the meeting: a side that restarts knows nothing else.
@@ -232,6 +238,7 @@ Account receive_all(void* memory) {
           Line().add(By::name).add(": letter ").add(letter.number).add(" came again").view());
     }
     Remembered::set_number(letter.number);
+    By::confirm(receiver, letter);  // after it is remembered: whoever begins anew must not get it
     if (letter.last != 0) return account;
   }
 }
