@@ -4,13 +4,14 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 namespace latenz::explorer {
 
 namespace {
 
 [[noreturn]] void stop(const char* why) {
-  std::fprintf(stderr, "explorer: %s\n", why);
+  (void)std::fprintf(stderr, "explorer: %s\n", why);
   std::abort();
 }
 
@@ -46,7 +47,7 @@ std::byte* Arena::memory() {
 
 std::uint16_t Arena::number(const void* address) {
   const std::ptrdiff_t at = static_cast<const std::byte*>(address) - memory();
-  if (at < 0 || static_cast<std::size_t>(at) >= bytes || at % 4 != 0)
+  if (std::cmp_less(at, 0) || std::cmp_greater_equal(at, bytes) || at % 4 != 0)
     stop("an access outside the arena, or not to a whole word");
   return static_cast<std::uint16_t>(at / 4);
 }

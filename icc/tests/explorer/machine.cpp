@@ -40,7 +40,7 @@ void for_each_view(State& state, Change change) {
 }
 
 [[noreturn]] void too_large(const char* what) {
-  std::fprintf(stderr, "explorer: this scenario has too many %s\n", what);
+  (void)std::fprintf(stderr, "explorer: this scenario has too many %s\n", what);
   std::abort();
 }
 
@@ -61,12 +61,13 @@ std::uint64_t State::hash() const {
   return mixed(hash, words.data(), words.size() * sizeof(std::uint32_t));
 }
 
-Machine::Role Machine::role_of(const Word& word) const {
+Machine::Role Machine::role_of(const Word& word) {
   if (word.stored_by == 0) return Role::constant;
   const unsigned users = word.loaded_by | word.stored_by;
   if ((users & (users - 1)) == 0) return Role::own;
   if (word.as_atomic && word.as_payload) {
-    std::fprintf(stderr, "explorer: a shared word is used both as payload and as an atomic word\n");
+    (void)std::fprintf(stderr,
+                       "explorer: a shared word is used both as payload and as an atomic word\n");
     std::abort();
   }
   return word.as_atomic ? Role::atomic : Role::payload;
@@ -74,7 +75,8 @@ Machine::Role Machine::role_of(const Word& word) const {
 
 State Machine::initial() {
   State state;
-  int locations = 0, payload = 0;
+  int locations = 0;
+  int payload = 0;
   const auto other = [&](Word& word) {
     word.index = static_cast<std::uint8_t>(state.words.size());
     state.words.push_back(word.first_value);
@@ -82,7 +84,10 @@ State Machine::initial() {
   };
   for (std::size_t i = 0; i < Arena::words;
        ++i)  // payload first: the index is that of its knowledge
-    if (role_of(learned_[i]) == Role::payload) other(learned_[i]), ++payload;
+    if (role_of(learned_[i]) == Role::payload) {
+      other(learned_[i]);
+      ++payload;
+    }
   if (knowledge(payload, 0) > 64 * knowledge_words) too_large("payload words");
   View fresh;
   for (int bit = 0; bit < knowledge(payload, 0); ++bit) set(fresh, bit, true);
@@ -236,7 +241,7 @@ void Machine::store(State& state, int thread, const Access& wanted, std::uint32_
 
 // Fences are ordered among each other, but that alone makes no payload access happen before
 // another: what the shared view carries is places in modification orders, not knowledge.
-void Machine::full_fence(State& state, int thread) const {
+void Machine::full_fence(State& state, int thread) {
   ThreadViews& views = state.views[thread];
   views.current = views.acquirable;
   for (int i = 0; i < most_locations; ++i) {

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,7 +61,7 @@ struct State {
 };
 
 // Thrown when an access shows that a word is shared, which was thought private or constant.
-struct Relearn {};
+struct Relearn : std::exception {};
 
 class Machine {
  public:
@@ -102,12 +103,12 @@ class Machine {
     std::uint32_t first_value = 0;
   };
 
-  [[nodiscard]] Role role_of(const Word& word) const;
+  [[nodiscard]] static Role role_of(const Word& word);
   [[nodiscard]] const Word& word(const Access& wanted) const { return learned_[wanted.word]; }
   [[nodiscard]] static std::size_t begin_of(const State& state, int location);
   std::uint32_t load(State& state, int thread, const Access& wanted, std::uint32_t outcome) const;
   void store(State& state, int thread, const Access& wanted, std::uint32_t outcome) const;
-  void full_fence(State& state, int thread) const;
+  static void full_fence(State& state, int thread);
   bool read_payload(State& state, int thread, int index) const;
   bool write_payload(State& state, int thread, int index) const;
   [[nodiscard]] int knowledge(int index, int of) const { return (index * (threads_ + 1)) + of; }
