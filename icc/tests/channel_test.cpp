@@ -42,7 +42,7 @@ struct Answer {
 class Memory {
  public:
   std::byte* data() { return bytes_.data(); }
-  std::size_t size() const { return bytes_.size(); }
+  [[nodiscard]] std::size_t size() const { return bytes_.size(); }
 
  private:
   alignas(line_bytes) std::array<std::byte, 16384> bytes_{};
@@ -133,7 +133,8 @@ TEST_F(ChannelTest, CreatingAnewGoesOnWithTheSameChannelAndFormatsAnother) {
 }
 
 TEST_F(ChannelTest, AProblemFitsIntoAnyPieceOfText) {
-  Problem problem = Mailbox<OtherType>::Reader::attach(memory.data(), memory.size()).problem();
+  const Problem problem =
+      Mailbox<OtherType>::Reader::attach(memory.data(), memory.size()).problem();
   std::array<char, 200> text{};
   for (std::size_t bytes = 0; bytes < text.size(); ++bytes) {
     text.fill('#');
@@ -147,7 +148,6 @@ TEST_F(ChannelTest, AProblemFitsIntoAnyPieceOfText) {
 TEST_F(ChannelTest, AnythingInTheMemoryIsRefusedOrTheChannel) {
   std::minstd_rand random{1};
   const std::size_t size = Mailbox<Torque>::bytes;
-  const std::string name = "torque";
   int refused = 0;
   for (int round = 0; round < 20'000; ++round) {
     alignas(line_bytes) std::array<std::byte, Mailbox<Torque>::bytes> copy;

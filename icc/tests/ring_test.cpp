@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <thread>
 
@@ -24,12 +25,8 @@ Sample sample(std::uint32_t number) {
 }
 
 bool is_whole(const Sample& got) {
-  for (const std::uint8_t byte : got.rest) {
-    if (byte != static_cast<std::uint8_t>(got.number * 7)) {
-      return false;
-    }
-  }
-  return true;
+  const auto wanted = static_cast<std::uint8_t>(got.number * 7);
+  return std::ranges::all_of(got.rest, [&](std::uint8_t byte) { return byte == wanted; });
 }
 
 using Yielding = Platform<Coherent, StandardOrder, Yield>;

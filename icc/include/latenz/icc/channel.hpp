@@ -105,7 +105,7 @@ class Header {
   explicit Header(void* memory) noexcept : base_{static_cast<std::byte*>(memory)} {}
 
   [[nodiscard]] Identity& identity() const noexcept { return *at<Identity>(0); }
-  [[nodiscard]] std::uint32_t& field_word(std::uint32_t field, std::size_t word) const noexcept {
+  [[nodiscard]] std::uint32_t& field_word(std::size_t field, std::size_t word) const noexcept {
     return *at<std::uint32_t>(sizeof(Identity) + field * sizeof(Field) +
                               word * sizeof(std::uint32_t));
   }
@@ -162,70 +162,79 @@ void format(void* memory, const Shape& shape, const char* name) noexcept {
   A::store_release(identity.magic, Identity::expected_magic);
 }
 
+constexpr Problem difference(Flaw flaw, std::uint32_t here, std::uint32_t there) noexcept {
+  return here == there ? Problem{} : Problem{.flaw = flaw, .here = here, .there = there};
+}
+
+/// Compares the fields of one payload with those in memory, `first` being the first of them there.
+template <class P>
+Problem compare_fields(void* memory, std::size_t bytes, const Shape& shape, std::uint8_t payload,
+                       std::size_t first) noexcept {
+  const Header<P> header{memory};
+  const std::uint32_t here = shape.field_count[payload];
+  const std::uint32_t there = Access<P>::load_relaxed(header.identity().field_count[payload]);
+  for (std::uint32_t i = 0; i < here || i < there; ++i) {
+    if (i >= max_fields || sizeof(Identity) + (first + i + 1) * sizeof(Field) > bytes) {
+      return {.flaw = Flaw::field_count, .payload = payload, .here = here, .there = there};
+    }
+    const Field own = i < here ? shape.fields[payload][i] : Field{};
+    Field found{};
+    if (i < there) {
+      Access<P>::read(&found, &header.field_word(first + i, 0), sizeof found);
+    }
+    if (own != found) {
+      return {.flaw = Flaw::field, .payload = payload, .field = own, .peer_field = found};
+    }
+  }
+  return {};
+}
+
+/// Compares what is told of one payload as a whole.
+template <class P>
+Problem compare_payload(Identity& there, const Shape& shape, std::uint8_t payload) noexcept {
+  using A = Access<P>;
+  Problem problem = difference(Flaw::payload_bytes, shape.payload_bytes[payload],
+                               A::load_relaxed(there.payload_bytes[payload]));
+  const std::size_t low = std::size_t{2} * payload;
+  const std::uint64_t fingerprint = std::uint64_t{A::load_relaxed(there.fingerprint[low + 1])}
+                                        << 32U |
+                                    A::load_relaxed(there.fingerprint[low]);
+  if (!problem && fingerprint != shape.fingerprint[payload]) {
+    problem.flaw = Flaw::fingerprint;
+  }
+  problem.payload = payload;
+  return problem;
+}
+
 /// Compares a channel in memory with what this side was compiled for; trusts nothing there.
 template <class P>
 Problem compare(void* memory, std::size_t bytes, const Shape& shape) noexcept {
   using A = Access<P>;
-  const Header<P> header{memory};
-  Identity& there = header.identity();
+  Identity& there = Header<P>{memory}.identity();
   if (A::load_acquire(there.magic) != Identity::expected_magic) {
     return {.flaw = Flaw::not_ready};
   }
-  const auto differs = [](Flaw flaw, std::uint32_t here, std::uint32_t in_memory) {
-    return here == in_memory ? Problem{} : Problem{.flaw = flaw, .here = here, .there = in_memory};
+  Problem problem = difference(Flaw::abi_version, Identity::current_abi_version,
+                               A::load_relaxed(there.abi_version));
+  const auto next = [&problem](Flaw flaw, std::uint32_t here, std::uint32_t& in_memory) {
+    if (!problem) {
+      problem = difference(flaw, here, A::load_relaxed(in_memory));
+    }
   };
-  const std::array checks{
-      differs(Flaw::abi_version, Identity::current_abi_version, A::load_relaxed(there.abi_version)),
-      differs(Flaw::line, line_bytes, A::load_relaxed(there.line)),
-      differs(Flaw::kind, static_cast<std::uint32_t>(shape.kind), A::load_relaxed(there.kind)),
-  };
-  for (const Problem& problem : checks) {
-    if (problem) {
-      return problem;
+  next(Flaw::line, line_bytes, there.line);
+  next(Flaw::kind, static_cast<std::uint32_t>(shape.kind), there.kind);
+  std::size_t first = 0;
+  for (std::uint8_t payload = 0; payload < 2 && !problem; ++payload) {
+    problem = compare_fields<P>(memory, bytes, shape, payload, first);
+    if (!problem) {
+      problem = compare_payload<P>(there, shape, payload);
     }
+    first += A::load_relaxed(there.field_count[payload]);
   }
-  std::uint32_t field = 0;
-  for (std::uint8_t payload = 0; payload < 2; ++payload) {
-    const std::uint32_t count = A::load_relaxed(there.field_count[payload]);
-    const std::uint32_t ours = shape.field_count[payload];
-    for (std::uint32_t i = 0; i < ours || i < count; ++i) {
-      if (i >= max_fields ||
-          sizeof(Identity) + (std::size_t{field} + i + 1) * sizeof(Field) > bytes) {
-        return {.flaw = Flaw::field_count, .payload = payload, .here = ours, .there = count};
-      }
-      const Field here = i < ours ? shape.fields[payload][i] : Field{};
-      Field in_memory{};
-      if (i < count) {
-        A::read(&in_memory, &header.field_word(field + i, 0), sizeof in_memory);
-      }
-      if (here != in_memory) {
-        return {.flaw = Flaw::field, .payload = payload, .field = here, .peer_field = in_memory};
-      }
-    }
-    field += count;
-    if (Problem problem = differs(Flaw::payload_bytes, shape.payload_bytes[payload],
-                                  A::load_relaxed(there.payload_bytes[payload]))) {
-      problem.payload = payload;
-      return problem;
-    }
-    if (A::load_relaxed(there.fingerprint[2 * payload]) !=
-            static_cast<std::uint32_t>(shape.fingerprint[payload]) ||
-        A::load_relaxed(there.fingerprint[2 * payload + 1]) !=
-            static_cast<std::uint32_t>(shape.fingerprint[payload] >> 32U)) {
-      return {.flaw = Flaw::fingerprint, .payload = payload};
-    }
-  }
-  const std::array last_checks{
-      differs(Flaw::readers, shape.readers, A::load_relaxed(there.readers)),
-      differs(Flaw::slots, shape.slots, A::load_relaxed(there.slots)),
-      differs(Flaw::channel_bytes, shape.channel_bytes, A::load_relaxed(there.channel_bytes)),
-  };
-  for (const Problem& problem : last_checks) {
-    if (problem) {
-      return problem;
-    }
-  }
-  return {};
+  next(Flaw::readers, shape.readers, there.readers);
+  next(Flaw::slots, shape.slots, there.slots);
+  next(Flaw::channel_bytes, shape.channel_bytes, there.channel_bytes);
+  return problem;
 }
 
 }  // namespace detail

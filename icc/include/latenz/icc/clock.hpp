@@ -21,7 +21,7 @@ struct MonotonicClock {
 };
 #endif
 
-#if defined(__aarch64__)
+#ifdef __aarch64__
 /// The Arm generic timer's virtual counter (CNTVCT_EL0), which bare-metal code may read as well.
 struct GenericTimerClock {
   static std::int64_t now_ns() noexcept {

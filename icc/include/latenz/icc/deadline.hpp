@@ -13,7 +13,9 @@ concept Deadline = requires(T& deadline) {
   { deadline.expired() } -> std::convertible_to<bool>;
 };
 
-/// No deadline: the call ends when it is done or the peer is gone (`Wait::silent_beats`).
+/// No deadline: the call ends when it is done, or the peer is gone: it has left, or has given no
+/// sign of life for `Wait::silent_beats`. A peer that neither waits nor sends for long calls
+/// `beat`.
 struct Never {
   static bool expired() noexcept { return false; }
 };

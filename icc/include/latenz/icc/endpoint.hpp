@@ -2,6 +2,7 @@
 // What all endpoints do: come, go, wait for the other side and notice what happens to it.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -53,12 +54,19 @@ class Endpoint {
  public:
   /// Tells the other side that this one is alive; wait-free. Waiting calls do so by themselves.
   void beat() noexcept {
+    if (side_ == nullptr) {
+      return;
+    }
     ++beats_;
     Access<P>::store_relaxed(side_->pulse.beats, beats_);
   }
 
   /// Leaves: the other side's calls answer `peer_gone` from now on. Wait-free.
-  void close() noexcept { Access<P>::store_release(side_->presence.open, 0); }
+  void close() noexcept {
+    if (side_ != nullptr) {
+      Access<P>::store_release(side_->presence.open, 0);
+    }
+  }
 
   /// Which incarnation of this side this is, from 1.
   [[nodiscard]] std::uint32_t epoch() const noexcept { return epoch_; }
@@ -104,8 +112,8 @@ class Endpoint {
   }
 
   /// Looks until `ready()`, the deadline, or there is no such peer to wait for any more.
-  template <class Ready>
-  Result wait_until(Peer<P>& peer, Ready ready, Deadline auto& deadline) noexcept {
+  template <class Ready, Deadline D>
+  Result wait_until(Peer<P>& peer, Ready ready, D& deadline) noexcept {
     std::uint32_t heard = 0;
     std::uint32_t silent_beats = 0;
     for (std::uint32_t check = 1;; ++check) {
@@ -117,9 +125,12 @@ class Endpoint {
       }
       const bool late = deadline.expired();
       if (late || check % P::Wait::checks_per_beat == 0) {
-        const Result result = look_after(peer, heard, silent_beats);
+        const Result result = look_after(peer);
         if (late || result != Result::ok) {
           return result == Result::ok ? Result::timeout : result;
+        }
+        if (std::same_as<D, Never> && is_silent(peer, heard, silent_beats)) {
+          return Result::peer_gone;
         }
       }
     }
@@ -136,25 +147,29 @@ class Endpoint {
     return (epoch & 0xFFU) == 0 ? epoch + 1 : epoch;
   }
 
-  /// Gives a sign of life and looks for one. Rarely, since it moves lines that nobody needs for the
-  /// message itself.
-  Result look_after(const Peer<P>& peer, std::uint32_t& heard,
-                    std::uint32_t& silent_beats) noexcept {
+  /// Gives a sign of life, and looks what has become of the peer. Rarely, since it moves lines that
+  /// nobody needs for the message itself.
+  Result look_after(const Peer<P>& peer) noexcept {
     beat();
     if (formatted_anew()) {
       return Result::layout_changed;
     }
-    if (const std::uint32_t beats = peer.beats(); beats != heard) {
-      heard = beats;
-      silent_beats = 0;
-    } else {
-      ++silent_beats;
+    if (peer.known_epoch() == 0) {
+      return Result::ok;
     }
-    if (peer.known_epoch() != 0 && peer.epoch() != peer.known_epoch()) {
+    if (peer.epoch() != peer.known_epoch()) {
       return Result::peer_restarted;
     }
-    const bool left = peer.known_epoch() != 0 && !peer.open();
-    return left || silent_beats >= P::Wait::silent_beats ? Result::peer_gone : Result::ok;
+    return peer.open() ? Result::ok : Result::peer_gone;
+  }
+
+  /// Whether the peer has given no sign of life for long.
+  static bool is_silent(const Peer<P>& peer, std::uint32_t& heard,
+                        std::uint32_t& silent_beats) noexcept {
+    const std::uint32_t beats = peer.beats();
+    silent_beats = beats == heard ? silent_beats + 1 : 0;
+    heard = beats;
+    return silent_beats >= P::Wait::silent_beats;
   }
 
   void* memory_ = nullptr;
@@ -187,23 +202,23 @@ class Openable : public Endpoint<P> {
   static Opened<Self> create(void* memory, std::size_t size, const char* name,
                              Index... index) noexcept {
     if (const Problem problem = check(memory, size, index...)) {
-      return problem;
+      return Opened<Self>{problem};
     }
     if (compare<P>(memory, size, Channel::shape)) {
       format<P>(memory, Channel::shape, name);
     }
-    return Self{memory, index...};
+    return Opened<Self>{Self{memory, index...}};
   }
 
   /// Finds the channel that another side has created, or says what differs. Wait-free.
   static Opened<Self> attach(void* memory, std::size_t size, Index... index) noexcept {
     if (const Problem problem = check(memory, size, index...)) {
-      return problem;
+      return Opened<Self>{problem};
     }
     if (const Problem problem = compare<P>(memory, size, Channel::shape)) {
-      return problem;
+      return Opened<Self>{problem};
     }
-    return Self{memory, index...};
+    return Opened<Self>{Self{memory, index...}};
   }
 
   /// The same, waiting for the channel to be created; any other problem ends it at once.
@@ -219,8 +234,11 @@ class Openable : public Endpoint<P> {
   }
 
  protected:
+  // Protected, not private: an exchange has a class in between.
+  // NOLINTBEGIN(bugprone-crtp-constructor-accessibility)
   Openable() = default;
   Openable(void* memory, std::size_t side) noexcept : Endpoint<P>{memory, Channel::shape, side} {}
+  // NOLINTEND(bugprone-crtp-constructor-accessibility)
 
  private:
   static Problem check(void* memory, std::size_t size, Index... index) noexcept {

@@ -12,7 +12,8 @@
 
 namespace latenz::icc {
 
-template <class MemoryPolicy = Coherent, class OrderPolicy = StandardOrder, class WaitPolicy = Spin>
+template <class MemoryPolicy = Coherent, class OrderPolicy = StandardOrder,
+          class WaitPolicy = Pause>
 struct Platform {
   using Memory = MemoryPolicy;
   using Order = OrderPolicy;
@@ -31,32 +32,29 @@ namespace detail {
 /// Accesses to shared memory: order and cache maintenance together.
 template <class P>
 struct Access {
-  using Memory = typename P::Memory;
-  using Order = typename P::Order;
-
   static std::uint32_t load_relaxed(std::uint32_t& word) noexcept {
-    Memory::invalidate(&word, sizeof word);
-    return Order::load_relaxed(word);
+    P::Memory::invalidate(&word, sizeof word);
+    return P::Order::load_relaxed(word);
   }
   static std::uint32_t load_acquire(std::uint32_t& word) noexcept {
-    Memory::invalidate(&word, sizeof word);
-    return Order::load_acquire(word);
+    P::Memory::invalidate(&word, sizeof word);
+    return P::Order::load_acquire(word);
   }
   static void store_relaxed(std::uint32_t& word, std::uint32_t value) noexcept {
-    Order::store_relaxed(word, value);
-    Memory::clean(&word, sizeof word);
+    P::Order::store_relaxed(word, value);
+    P::Memory::clean(&word, sizeof word);
   }
   static void store_release(std::uint32_t& word, std::uint32_t value) noexcept {
-    Order::store_release(word, value);
-    Memory::clean(&word, sizeof word);
+    P::Order::store_release(word, value);
+    P::Memory::clean(&word, sizeof word);
   }
   static void write(void* shared, const void* own, std::size_t bytes) noexcept {
-    Memory::write(shared, own, bytes);
-    Memory::clean(shared, bytes);
+    P::Memory::write(shared, own, bytes);
+    P::Memory::clean(shared, bytes);
   }
   static void read(void* own, const void* shared, std::size_t bytes) noexcept {
-    Memory::invalidate(shared, bytes);
-    Memory::read(own, shared, bytes);
+    P::Memory::invalidate(shared, bytes);
+    P::Memory::read(own, shared, bytes);
   }
 };
 

@@ -46,8 +46,8 @@ struct Problem {
 template <class Endpoint>
 class [[nodiscard]] Opened {
  public:
-  constexpr Opened(const Endpoint& endpoint) noexcept : endpoint_{endpoint} {}
-  constexpr Opened(const Problem& problem) noexcept : problem_{problem} {}
+  constexpr explicit Opened(const Endpoint& endpoint) noexcept : endpoint_{endpoint} {}
+  constexpr explicit Opened(const Problem& problem) noexcept : problem_{problem} {}
 
   constexpr explicit operator bool() const noexcept { return !problem_; }
   constexpr Endpoint& operator*() noexcept { return endpoint_; }

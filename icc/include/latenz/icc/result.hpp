@@ -10,7 +10,7 @@ namespace latenz::icc {
 enum class Result : std::uint8_t {
   ok,
   timeout,         ///< the deadline passed; the peer gave signs of life or may yet
-  peer_gone,       ///< the peer left, or gave no sign of life for long (`Wait::silent_beats`)
+  peer_gone,       ///< the peer left; or, without deadline, gave no sign of life for long
   peer_restarted,  ///< the peer began anew; nothing was delivered; the next call goes on with it
   empty,           ///< `try_`: nothing is there
   full,            ///< `try_`: what was written before is not taken yet

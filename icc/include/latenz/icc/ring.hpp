@@ -296,12 +296,12 @@ class Ring {
     /// As `Reader::attach`, leaving no trace in the memory. Wait-free.
     static Opened<Observer> attach(void* memory, std::size_t size) noexcept {
       if (const Problem problem = detail::check_memory(memory, size, shape)) {
-        return problem;
+        return Opened<Observer>{problem};
       }
       if (const Problem problem = detail::compare<P>(memory, size, shape)) {
-        return problem;
+        return Opened<Observer>{problem};
       }
-      return Observer{memory};
+      return Opened<Observer>{Observer{memory}};
     }
 
     /// Copies the newest message, seen or not: `ok`, `empty`, `busy` after `tries` tries.

@@ -6,7 +6,8 @@
 //   notify()           called after every store that the other side may be waiting for
 //   looks_per_check    looks between two checks of the deadline (a power of two)
 //   checks_per_beat    such checks between two signs of life given and looked for
-//   silent_beats       looks for a sign of life in vain after which the peer counts as gone
+//   silent_beats       looks for a sign of life in vain after which a call without deadline ends:
+//                      some seconds with `Pause` on one machine
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@
 
 namespace latenz::icc {
 
-/// Looks without pause: the shortest latency; the core does nothing else.
+/// Looks without pause, which suits memory that is not cached. Where it is, a spinner takes the
+/// line back while it is being filled.
 struct Spin {
   static constexpr std::uint32_t looks_per_check = 64;
   static constexpr std::uint32_t checks_per_beat = 16;
@@ -27,7 +29,7 @@ struct Spin {
   static void notify() noexcept {}
 };
 
-/// Tells the core that it waits: gentler to a core's other hardware thread.
+/// Tells the core that it waits: it looks less often, and leaves more to its other hardware thread.
 struct Pause : Spin {
   static void pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -43,6 +45,7 @@ struct Pause : Spin {
 struct Yield : Spin {
   static constexpr std::uint32_t looks_per_check = 1;
   static constexpr std::uint32_t checks_per_beat = 1;
+  static constexpr std::uint32_t silent_beats = 1U << 20U;
 
   static void pause() noexcept { sched_yield(); }
 };
