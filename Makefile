@@ -39,7 +39,7 @@ lint: ## formatters, linters and type checkers; changes nothing
 	$(venv)/ruff format --check
 	$(venv)/ruff check
 	$(venv)/mypy
-	shellcheck latenz setup/ensure setup/lock .ci/run
+	shellcheck latenz setup/ensure setup/lock .ci/run icc/proof/check
 	$(venv)/clang-format --dry-run --Werror $(cpp)
 	for preset in $(tidy_presets); do cmake --preset $$preset >/dev/null || exit; done
 	setup/merge-compile-commands $(tidy_presets)
