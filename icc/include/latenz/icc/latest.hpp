@@ -207,8 +207,9 @@ class Latest {
    public:
     Reader() = default;
 
-    /// Copies the newest value into `value` if this reader has not seen it. Wait-free: at most six
-    /// loads, a store, a fence and a copy.
+    /// Copies the newest value into `value` if this reader has not seen it. Wait-free: at most seven
+    /// loads, a store, a fence and a copy. `empty` as well if the memory was formatted for another
+    /// channel (`check_writer`).
     Freshness poll(T& value) noexcept {
       const Freshness freshness = advance();
       if (freshness == Freshness::updated) {
@@ -275,7 +276,7 @@ class Latest {
         return Freshness::unchanged;
       }
       const std::uint32_t latest = A::load_acquire(control.latest);
-      if (latest == 0 || latest > pairs) {
+      if (latest == 0 || latest > pairs || this->formatted_anew()) {
         return Freshness::empty;
       }
       A::store_release(*announcement_, latest);
