@@ -66,5 +66,5 @@ def test_every_debian_package_has_a_group_and_a_reason():
         if not line.startswith("#"):
             group, package, reason = line.split(maxsplit=2)
             assert group in {"base", "boards", "test", "bench"}
-            assert re.fullmatch(r"[a-z0-9.+-]+(>=[0-9:.]+)?", package)
+            assert re.fullmatch(r"[a-z0-9.+-]+(>=[0-9:.]+|/[a-z0-9-]+)?", package)
             assert len(reason) > 10
