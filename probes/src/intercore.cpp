@@ -46,7 +46,7 @@ struct Track {
 struct MeasuringProcess {
   LinkSide side;
   pid_t id = 0;
-  std::optional<int> status;  ///< as waitpid(2) tells it, once it has ended
+  std::optional<int> status = std::nullopt;  ///< as waitpid(2) tells it, once it has ended
 
   [[nodiscard]] bool running() const { return id != 0 && !status; }
 };
@@ -78,7 +78,8 @@ class IntercoreRun {
   IntercorePlan plan_;
   Measurement measurement_;
   std::vector<Track> tracks_;
-  std::array<MeasuringProcess, 2> processes_{{{LinkSide::asking}, {LinkSide::answering}}};
+  std::array<MeasuringProcess, 2> processes_{
+      {{.side = LinkSide::asking}, {.side = LinkSide::answering}}};
   std::int64_t pair_ticks_ = 0;
   std::int64_t started_ns_ = 0;
   std::int64_t started_realtime_ns_ = 0;
