@@ -207,7 +207,7 @@ class Latest {
    public:
     Reader() = default;
 
-    /// Copies the newest value into `value` if this reader has not seen it. Wait-free: at most seven
+    /// Copies the newest value into `value` if this reader has not seen it. Wait-free: at most five
     /// loads, a store, a fence and a copy. `empty` as well if the memory was formatted for another
     /// channel (`check_writer`).
     Freshness poll(T& value) noexcept {
