@@ -2,6 +2,7 @@
 // Partitions that share memory at 0x7000'0000 talk through channels there: the first of the system
 // writes, all others read. A message that is torn, lost or comes twice ends the reader as a fault;
 // so does looking there without having the memory.
+#include <algorithm>
 #include <cstdint>
 
 #include "bottom_handlers.hpp"
@@ -35,10 +36,7 @@ Block block_of(std::uint32_t number) {
 }
 
 bool is_whole(const Block& block) {
-  for (const std::uint32_t word : block.word) {
-    if (word != block.word[0]) return false;
-  }
-  return true;
+  return std::ranges::all_of(block.word, [&](std::uint32_t word) { return word == block.word[0]; });
 }
 
 /// Progress: blocks written.

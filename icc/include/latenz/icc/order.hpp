@@ -56,7 +56,7 @@ struct ArmSystemOrder {
     release_fence();
     store_relaxed(word, value);
   }
-#if defined(__aarch64__)
+#ifdef __aarch64__
   static void acquire_fence() noexcept { asm volatile("dmb ld" ::: "memory"); }
 #else  // ARMv7 has no barrier for loads alone
   static void acquire_fence() noexcept { asm volatile("dmb sy" ::: "memory"); }
