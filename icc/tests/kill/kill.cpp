@@ -464,7 +464,8 @@ bool examined(bool victim_sends, std::uint64_t kills, std::uint64_t seed, bool i
   constexpr bool may_skip = std::is_same_v<Pair, LatestPair>;
   constexpr bool may_drop = !std::is_same_v<Pair, RingPair>;  // what a sender left behind
   const std::uint64_t dropped = scenario.dropped();
-  const std::uint64_t allowed = may_skip ? ledger.skipped.load() : may_drop ? dropped : 0;
+  const std::uint64_t may_be_dropped = may_drop ? dropped : 0;
+  const std::uint64_t allowed = may_skip ? ledger.skipped.load() : may_be_dropped;
   const std::uint64_t lost = ledger.skipped - std::min(ledger.skipped.load(), allowed);
   const std::array<std::pair<const char*, std::uint64_t>, 17> figures{{
       {"kills", outcome.kills},
@@ -533,4 +534,4 @@ int examine(int count, const char* const* arguments) {
 }  // namespace
 }  // namespace latenz::icc::kill
 
-int main(int count, char** arguments) { return latenz::icc::kill::examine(count, arguments); }
+int main(int count, char* const* arguments) { return latenz::icc::kill::examine(count, arguments); }
