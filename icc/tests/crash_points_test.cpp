@@ -325,7 +325,8 @@ using Worlds = testing::Types<MailboxWorld, ExchangeWorld, RingWorld, LatestWorl
 class Names {
  public:
   template <class World>
-  static std::string GetName(int /*index*/) {
+  // NOLINTNEXTLINE(readability-identifier-naming): googletest's name
+  static const char* GetName(int /*index*/) {
     if (std::is_same_v<World, MailboxWorld>) return "mailbox";
     if (std::is_same_v<World, ExchangeWorld>) return "exchange";
     return std::is_same_v<World, RingWorld> ? "ring" : "latest";

@@ -4,10 +4,10 @@
 #include "latenz/icc/linux_memory.hpp"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
@@ -31,6 +31,10 @@ struct Sample {
 using Channel = latenz::icc::Mailbox<Sample>;
 
 class Linux : public testing::Test {
+ public:
+  Linux(const Linux&) = delete;
+  Linux& operator=(const Linux&) = delete;
+
  protected:
   Linux() {
     fs::create_directories(folder_ / "dev");
@@ -40,8 +44,6 @@ class Linux : public testing::Test {
     fs::remove_all(folder_);
     LinuxMemory::remove_shared(name_.c_str());
   }
-  Linux(const Linux&) = delete;
-  Linux& operator=(const Linux&) = delete;
 
   void plant(const std::string& path, std::string_view content) const {
     fs::create_directories((folder_ / path).parent_path());

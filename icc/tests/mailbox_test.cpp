@@ -141,6 +141,21 @@ TYPED_TEST(MailboxTest, CountsWrap) {
   }
 }
 
+TEST(MailboxInCachedMemory, CleansWhatItWritesAndInvalidatesWhatItReads) {
+  using Channel = Mailbox<Numbers<5>, Through<Cached<CountedHooks>>>;
+  alignas(line_bytes) std::byte memory[Channel::bytes]{};
+  auto writer = *Channel::Writer::create(memory, sizeof memory, "cached");
+  auto reader = *Channel::Reader::attach(memory, sizeof memory);
+  CountedHooks::cleaned = 0;
+  CountedHooks::invalidated = 0;
+  ASSERT_EQ(writer.try_write(message<5>(1)), Result::ok);
+  EXPECT_EQ(CountedHooks::cleaned, sizeof(Numbers<5>) + sizeof(std::uint32_t));
+  CountedHooks::invalidated = 0;
+  Numbers<5> got{};
+  ASSERT_EQ(reader.try_read(got), Result::ok);
+  EXPECT_GE(CountedHooks::invalidated, sizeof(Numbers<5>) + sizeof(std::uint32_t));
+}
+
 struct Impatient : Spin {
   static constexpr std::uint32_t looks_per_check = 1;
   static constexpr std::uint32_t silent_beats = 100;

@@ -201,7 +201,8 @@ struct Torture {
     log->stop = true;
     waitpid(writing, nullptr, 0);
     print(setting, *log, took_s);
-    return setting.latest && total(*log, 0).torn + total(*log, 0).backward + total(*log, 0).failed;
+    const auto all = total(*log, 0);
+    return setting.latest && all.torn + all.backward + all.failed != 0;
   }
 
   template <class Work>
@@ -243,9 +244,10 @@ struct Torture {
 
   static double median_cost_ns(const Log& log, std::size_t channel) {
     std::vector<float> all;
-    for (const ReaderLog& each : log.of)
+    for (const ReaderLog& each : log.of) {
       all.insert(all.end(), each.cost_ns[channel].begin(),
                  each.cost_ns[channel].begin() + static_cast<std::ptrdiff_t>(each.costs));
+    }
     if (all.empty()) return 0;
     const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
     std::nth_element(all.begin(), middle, all.end());

@@ -81,9 +81,10 @@ void mailbox() {
   auto writer = *Channel::Writer::create(memory.all.data(), Channel::bytes, "hammered");
   auto reader = *Channel::Reader::attach(memory.all.data(), Channel::bytes);
   std::thread writing([&] {
-    for (std::uint32_t n = 1; n <= messages; ++n)
+    for (std::uint32_t n = 1; n <= messages; ++n) {
       while (writer.write(Numbers::of(n)) != Result::ok) {
       }
+    }
   });
   for (std::uint32_t n = 1; n <= messages; ++n) {
     Numbers got{};
@@ -121,7 +122,7 @@ void latest() {
   Memory<Channel::bytes> memory;
   auto writer = *Channel::Writer::create(memory.all.data(), Channel::bytes, "hammered");
   std::vector<std::thread> reading;
-  for (std::uint32_t i = 0; i < readers; ++i)
+  for (std::uint32_t i = 0; i < readers; ++i) {
     reading.emplace_back([&memory, i] {
       auto reader = *Channel::Reader::attach(memory.all.data(), Channel::bytes, i);
       Numbers got = Numbers::of(0);
@@ -134,6 +135,7 @@ void latest() {
         require(whole(got) >= last, "backward");
       }
     });
+  }
   for (std::uint32_t n = 1; n <= messages; ++n) writer.update(Numbers::of(n));
   for (std::thread& each : reading) each.join();
 }
@@ -153,9 +155,10 @@ void ring() {
     }
   });
   std::thread writing([&] {
-    for (std::uint32_t n = 1; n <= messages; ++n)
+    for (std::uint32_t n = 1; n <= messages; ++n) {
       while (writer.write(Numbers::of(n)) != Result::ok) {
       }
+    }
   });
   for (std::uint32_t n = 1; n <= messages; ++n) {
     Numbers got{};
@@ -189,4 +192,4 @@ int run(std::string_view what) {
 }  // namespace
 }  // namespace latenz::icc
 
-int main(int argc, char** argv) { return latenz::icc::run(argc == 2 ? argv[1] : ""); }
+int main(int argc, char* const* argv) { return latenz::icc::run(argc == 2 ? argv[1] : ""); }

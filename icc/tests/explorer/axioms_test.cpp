@@ -27,9 +27,10 @@ struct Relation {
   }
   [[nodiscard]] Relation then(const Relation& next) const {
     Relation joined;
-    for (std::size_t from = 0; from < most_events; ++from)
+    for (std::size_t from = 0; from < most_events; ++from) {
       for (std::uint32_t rest = to[from]; rest != 0; rest &= rest - 1)
         joined.to[from] |= next.to[static_cast<std::size_t>(std::countr_zero(rest))];
+    }
     return joined;
   }
   [[nodiscard]] Relation with(const Relation& other) const {
@@ -39,9 +40,10 @@ struct Relation {
   }
   [[nodiscard]] Relation closed() const {
     Relation all = *this;
-    for (std::size_t over = 0; over < most_events; ++over)
+    for (std::size_t over = 0; over < most_events; ++over) {
       for (std::size_t from = 0; from < most_events; ++from)
         if (all.has(from, over)) all.to[from] |= all.to[over];
+    }
     return all;
   }
   [[nodiscard]] bool is_irreflexive() const {
@@ -58,17 +60,20 @@ class Axioms {
       stores_[at].push_back(events_.size());
       events_.push_back({{Do::relaxed_store, at, 0}, threads_});
     }
-    for (std::size_t thread = 0; thread < program.size(); ++thread)
+    for (std::size_t thread = 0; thread < program.size(); ++thread) {
       for (const Instruction& each : program[thread]) {
         if (is_load(each)) loads_.push_back(events_.size());
         if (is_store(each)) stores_[each.word].push_back(events_.size());
         events_.push_back({each, thread});
       }
-    for (std::size_t a = 0; a < events_.size(); ++a)
-      for (std::size_t b = a + 1; b < events_.size(); ++b)
+    }
+    for (std::size_t a = 0; a < events_.size(); ++a) {
+      for (std::size_t b = a + 1; b < events_.size(); ++b) {
         if (events_[a].thread == events_[b].thread ? events_[a].thread != threads_
                                                    : events_[a].thread == threads_)
           before_.add(a, b);
+      }
+    }
   }
 
   Outcomes outcomes() {
@@ -115,11 +120,14 @@ class Axioms {
   }
 
   [[nodiscard]] bool satisfied() const {
-    Relation reads_from, modification, from_read;
+    Relation reads_from;
+    Relation modification;
+    Relation from_read;
     for (std::size_t i = 0; i < loads_.size(); ++i) reads_from.add(source_[i], loads_[i]);
-    for (const auto& order : stores_)
+    for (const auto& order : stores_) {
       for (std::size_t a = 0; a < order.size(); ++a)
         for (std::size_t b = a + 1; b < order.size(); ++b) modification.add(order[a], order[b]);
+    }
     for (std::size_t i = 0; i < loads_.size(); ++i)
       from_read.to[loads_[i]] = modification.to[source_[i]];
     if (!before_.with(reads_from).closed().is_irreflexive()) return false;
@@ -131,19 +139,23 @@ class Axioms {
 
     const Relation around = happens_before.then(communication).then(happens_before);
     Relation between_fences;
-    for (std::size_t a = 0; a < events_.size(); ++a)
-      for (std::size_t b = 0; b < events_.size(); ++b)
+    for (std::size_t a = 0; a < events_.size(); ++a) {
+      for (std::size_t b = 0; b < events_.size(); ++b) {
         if (events_[a].instruction.what == Do::full_fence &&
             events_[b].instruction.what == Do::full_fence && happens_before.with(around).has(a, b))
           between_fences.add(a, b);
+      }
+    }
     return between_fences.closed().is_irreflexive();
   }
 
   [[nodiscard]] Relation synchronizes() const {
     Relation relation;
     for (std::size_t i = 0; i < loads_.size(); ++i) {
-      const std::size_t source = source_[i], load = loads_[i];
-      std::vector<std::size_t> releases, acquires;
+      const std::size_t source = source_[i];
+      const std::size_t load = loads_[i];
+      std::vector<std::size_t> releases;
+      std::vector<std::size_t> acquires;
       if (events_[source].instruction.what == Do::release_store) releases.push_back(source);
       if (events_[load].instruction.what == Do::acquire_load) acquires.push_back(load);
       for (std::size_t fence = 0; fence < events_.size(); ++fence) {
@@ -162,9 +174,10 @@ class Axioms {
   void note_outcome() {
     std::string outcome;
     for (std::size_t thread = 0; thread < threads_; ++thread) {
-      for (std::size_t i = 0; i < loads_.size(); ++i)
+      for (std::size_t i = 0; i < loads_.size(); ++i) {
         if (events_[loads_[i]].thread == thread)
           outcome += static_cast<char>('0' + events_[source_[i]].instruction.value);
+      }
       outcome += ' ';
     }
     outcome.pop_back();
@@ -206,9 +219,10 @@ std::string text(const Program& program) {
   constexpr std::array names = {"r", "a", "W", "R", "F", "Fa", "Fr"};
   std::string told;
   for (const auto& code : program) {
-    for (const Instruction& each : code)
+    for (const Instruction& each : code) {
       told += std::string(names[static_cast<std::size_t>(each.what)]) + std::to_string(each.word) +
               "=" + std::to_string(each.value) + " ";
+    }
     told += "| ";
   }
   return told;

@@ -22,9 +22,10 @@ Report prove_exchange(const ExchangeSetting& setting) {
   if (setting.waiting) what += ", waiting";
   if (setting.late == Late::first) what += ", client attaches meanwhile";
   if (setting.late == Late::second) what += ", server attaches meanwhile";
-  if (setting.client_restarts + setting.server_restarts != 0)
+  if (setting.client_restarts + setting.server_restarts != 0) {
     what += ", crashes " + std::to_string(setting.client_restarts) + "+" +
             std::to_string(setting.server_restarts);
+  }
   return prove(what, setting.model, [&] { return ExchangeScenario<words>::run(setting); });
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <csetjmp>
 #include <cstdio>
+#include <ranges>
+#include <utility>
 
 namespace latenz::explorer {
 
@@ -16,7 +18,7 @@ class Seen {
  public:
   // The number of this state, and whether it is new.
   std::pair<std::uint32_t, bool> add(std::uint64_t hash) {
-    if (2 * (count_ + 1) > slots_.size()) grow();
+    if (2 * (std::size_t{count_} + 1) > slots_.size()) grow();
     Slot& slot = find(hash);
     const bool is_new = slot.number == 0;
     if (is_new) slot = {hash, ++count_};
@@ -142,7 +144,7 @@ bool Explorer::run_operation(Local& local) {
 }
 
 std::uint32_t Explorer::local_after(std::uint32_t local, std::uint32_t value) {
-  Local& from = *locals_[local];
+  Local const& from = *locals_[local];
   for (const auto& [read, next] : from.next)
     if (read == value) return next;
   std::vector<std::uint32_t> log = from.log;
@@ -166,7 +168,7 @@ std::uint32_t Explorer::local_after_crash(std::uint32_t local) {
 // States and the steps between them.
 
 bool Explorer::advance(Machine& machine, State& state, int thread, std::uint32_t outcome) {
-  const std::size_t index = static_cast<std::size_t>(thread);
+  const auto index = static_cast<std::size_t>(thread);
   const std::uint32_t from = state.local[index];
   const Access wanted = locals_[from]->pending;
   const auto value = machine.happen(state, thread, wanted, outcome);
@@ -212,7 +214,7 @@ bool Explorer::step(Machine& machine, State& state, int thread, std::uint32_t ou
 }
 
 bool Explorer::crash(Machine& machine, State& state, int thread) {
-  const std::size_t index = static_cast<std::size_t>(thread);
+  const auto index = static_cast<std::size_t>(thread);
   if (telling_ != nullptr) telling_->push_back(threads_[index].name + ": crashes");
   --state.restarts[index];
   state.local[index] = local_after_crash(state.local[index]);
@@ -300,7 +302,7 @@ void Explorer::explore_from(Machine& machine, Search& search, std::uint32_t id, 
     arrive(search, std::move(state), step);
     return true;
   };
-  for (int thread = 0; thread < static_cast<int>(threads_.size()); ++thread) {
+  for (int thread = 0; std::cmp_less(thread, threads_.size()); ++thread) {
     const auto index = static_cast<std::size_t>(thread);
     if (locals_[from.local[index]]->ended) continue;
     if (from.restarts[index] > 0) {
@@ -328,7 +330,8 @@ void Explorer::explore_from(Machine& machine, Search& search, std::uint32_t id, 
 // Backwards from the ends: whatever is not met cannot come to one.
 void Explorer::count_stuck(Machine& machine, const Search& search) {
   const std::size_t n = search.steps.size();
-  std::vector<std::uint32_t> begin(n + 1), sources(search.edges.size());
+  std::vector<std::uint32_t> begin(n + 1);
+  std::vector<std::uint32_t> sources(search.edges.size());
   for (const auto& edge : search.edges) ++begin[edge.second];
   for (std::size_t i = 0, sum = 0; i <= n; ++i) {
     sum += begin[i];
@@ -365,11 +368,11 @@ void Explorer::describe(Machine& machine, const Search& search, std::uint32_t la
   telling_ = &report_.trace;
   State state;
   start(machine, state);
-  for (auto step = way.rbegin(); step != way.rend(); ++step) {
-    if (step->crash) {
-      if (!crash(machine, state, step->thread)) break;
-    } else if (!before_step(machine, state, step->thread) ||
-               !this->step(machine, state, step->thread, step->outcome)) {
+  for (const auto& step : std::views::reverse(way)) {
+    if (step.crash) {
+      if (!crash(machine, state, step.thread)) break;
+    } else if (!before_step(machine, state, step.thread) ||
+               !this->step(machine, state, step.thread, step.outcome)) {
       break;
     }
     tidy(machine, state);
@@ -377,8 +380,7 @@ void Explorer::describe(Machine& machine, const Search& search, std::uint32_t la
   telling_ = nullptr;
 }
 
-std::string Explorer::described(const Participant& who, const Access& what,
-                                std::uint32_t value) const {
+std::string Explorer::described(const Participant& who, const Access& what, std::uint32_t value) {
   static constexpr std::array names = {"load",          "store", "full fence", "acquire fence",
                                        "release fence", "read",  "write",      "choice",
                                        "note",          "recall"};

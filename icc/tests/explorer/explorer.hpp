@@ -126,12 +126,12 @@ class Explorer {
   bool all_ended(const State& state) const;
   bool start(Machine& machine, State& state);
   void explore(Machine& machine, Search& search);
-  void explore_from(Machine& machine, Search& search, std::uint32_t id, const State& state);
+  void explore_from(Machine& machine, Search& search, std::uint32_t id, const State& from);
   void arrive(Search& search, State state, Step step);
   void count_stuck(Machine& machine, const Search& search);
   void describe(Machine& machine, const Search& search, std::uint32_t last, const Step* final_step);
-  [[nodiscard]] std::string described(const Participant& who, const Access& what,
-                                      std::uint32_t value) const;
+  [[nodiscard]] static std::string described(const Participant& who, const Access& what,
+                                             std::uint32_t value);
 
   Model model_;
   Mutant* mutant_ = nullptr;

@@ -23,9 +23,10 @@ Report prove_latest(const LatestSetting& setting) {
   if (setting.look == Look::view) what += " in place";
   if (setting.floor == Floor::signalled) what += ", updates signalled";
   if (setting.late) what += ", readers attach meanwhile";
-  if (setting.writer_restarts + setting.reader_restarts != 0)
+  if (setting.writer_restarts + setting.reader_restarts != 0) {
     what += ", crashes " + std::to_string(setting.writer_restarts) + "+" +
             std::to_string(setting.reader_restarts);
+  }
   return prove(what, setting.model, [&] { return LatestScenario<R>::run(setting); });
 }
 
@@ -104,7 +105,7 @@ struct At {
   static constexpr std::size_t newest_end = newest + (4 * (R + 1));
   static constexpr std::size_t announcements = updates + 64;
   static constexpr std::size_t slots = announcements + (64 * R);
-  static constexpr std::size_t slots_end = slots + (64 * 2 * (R + 1));
+  static constexpr std::size_t slots_end = slots + (std::size_t{64} * 2 * (R + 1));
   static_assert(slots_end == LatestScenario<R>::Channel::bytes);
 };
 

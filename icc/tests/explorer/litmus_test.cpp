@@ -24,7 +24,8 @@ constexpr Instruction acq_fence{Do::acquire_fence};
 constexpr Instruction rel_fence{Do::release_fence};
 
 TEST(Litmus, StoreBuffering) {
-  const Outcomes all{"0 0", "0 1", "1 0", "1 1"}, ordered{"0 1", "1 0", "1 1"};
+  const Outcomes all{"0 0", "0 1", "1 0", "1 1"};
+  const Outcomes ordered{"0 1", "1 0", "1 1"};
   const Program release_acquire{{rel_store(x), acq_load(y)}, {rel_store(y), acq_load(x)}};
   EXPECT_EQ(outcomes(Model::weak, release_acquire), all);
   EXPECT_EQ(outcomes(Model::interleaving, release_acquire), ordered);
@@ -35,10 +36,11 @@ TEST(Litmus, StoreBuffering) {
 }
 
 TEST(Litmus, MessagePassing) {
-  const Outcomes all{"00", "01", "10", "11"}, ordered{"00", "01", "11"};
+  const Outcomes all{"00", "01", "10", "11"};
+  const Outcomes ordered{"00", "01", "11"};
   const auto message_passing = [](std::vector<Instruction> writer,
                                   std::vector<Instruction> reader) {
-    auto seen = outcomes(Model::weak, {std::move(writer), std::move(reader)});
+    auto const seen = outcomes(Model::weak, {std::move(writer), std::move(reader)});
     Outcomes trimmed;
     for (const std::string& each : seen) trimmed.insert(each.substr(each.find_last_of(' ') + 1));
     return trimmed;

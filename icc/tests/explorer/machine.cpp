@@ -83,11 +83,12 @@ State Machine::initial() {
     if (state.words.size() > 250) too_large("words");
   };
   for (std::size_t i = 0; i < Arena::words;
-       ++i)  // payload first: the index is that of its knowledge
+       ++i) {  // payload first: the index is that of its knowledge
     if (role_of(learned_[i]) == Role::payload) {
       other(learned_[i]);
       ++payload;
     }
+  }
   if (knowledge(payload, 0) > 64 * knowledge_words) too_large("payload words");
   View fresh;
   for (int bit = 0; bit < knowledge(payload, 0); ++bit) set(fresh, bit, true);
@@ -282,9 +283,10 @@ void Machine::tidy(State& state, const std::array<bool, most_threads>& ended) co
   std::size_t begin = 0;
   for (int location = 0; location < most_locations && state.stores[location] > 0; ++location) {
     auto oldest = static_cast<std::uint8_t>(state.stores[location] - 1);
-    for (int thread = 0; thread < threads_; ++thread)
+    for (int thread = 0; thread < threads_; ++thread) {
       if (!ended[thread] && ((users_[location] >> thread) & 1) != 0)
         oldest = std::min(oldest, state.views[thread].current.at[location]);
+    }
     if (oldest > 0) {
       const auto from = state.messages.begin() + static_cast<std::ptrdiff_t>(begin);
       state.messages.erase(from, from + oldest);

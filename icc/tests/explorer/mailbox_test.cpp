@@ -18,9 +18,10 @@ Report prove_mailbox(const MailboxSetting& setting) {
   if (setting.waiting) what += ", waiting calls";
   if (setting.late == Late::first) what += ", writer attaches meanwhile";
   if (setting.late == Late::second) what += ", reader attaches meanwhile";
-  if (setting.writer_restarts + setting.reader_restarts != 0)
+  if (setting.writer_restarts + setting.reader_restarts != 0) {
     what += ", crashes " + std::to_string(setting.writer_restarts) + "+" +
             std::to_string(setting.reader_restarts);
+  }
   return prove(what, setting.model, [&] { return MailboxScenario::run(setting); });
 }
 

@@ -17,15 +17,17 @@ template <std::size_t N, std::size_t L>
 Report prove_ring(const RingSetting& setting) {
   std::string what = "Ring, " + std::to_string(N) + " slots, " + std::to_string(L) +
                      " lossless readers, " + std::to_string(setting.messages) + " messages";
-  if (setting.observers != 0)
+  if (setting.observers != 0) {
     what += ", " + std::to_string(setting.observers) + " observers with " +
             std::to_string(setting.looks) + " looks" +
             (setting.observe_newest ? " at the newest" : "");
+  }
   if (setting.late) what += ", readers attach meanwhile";
   if (setting.impatient) what += ", late readers left behind";
-  if (setting.writer_restarts + setting.reader_restarts != 0)
+  if (setting.writer_restarts + setting.reader_restarts != 0) {
     what += ", crashes " + std::to_string(setting.writer_restarts) + "+" +
             std::to_string(setting.reader_restarts);
+  }
   return prove(what, setting.model, [&] { return RingScenario<N, L>::run(setting); });
 }
 

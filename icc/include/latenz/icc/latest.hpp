@@ -91,6 +91,7 @@ class Latest {
       return *reinterpret_cast<Control*>(base + control_offset);
     }
     [[nodiscard]] std::uint32_t& announcement(std::size_t reader) const noexcept {
+      // NOLINTNEXTLINE(clang-analyzer-core.NullPointerArithm): whoever calls it is open
       auto* all = reinterpret_cast<Announcement*>(base + announcement_offset);
       return all[reader].pair;
     }
