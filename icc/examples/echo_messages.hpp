@@ -7,7 +7,7 @@
 
 namespace echo {
 
-/// Two lines of an exchange with its words.
+/// With the word of its exchange it takes two lines.
 struct Message {
   std::uint64_t number;
   std::uint32_t checksum;

@@ -57,11 +57,11 @@ class ExchangeTest : public testing::Test {
   Sum reply{};
 };
 
-// Words of a request: one line, a line and a word, the most of a pair of lines, more.
+// Words of a request: with the word of the exchange one line, two lines at least and at most, more.
 using Sizes =
     testing::Types<std::integral_constant<std::size_t, 1>, std::integral_constant<std::size_t, 15>,
-                   std::integral_constant<std::size_t, 16>, std::integral_constant<std::size_t, 30>,
-                   std::integral_constant<std::size_t, 31>,
+                   std::integral_constant<std::size_t, 16>, std::integral_constant<std::size_t, 31>,
+                   std::integral_constant<std::size_t, 32>,
                    std::integral_constant<std::size_t, 256>>;
 TYPED_TEST_SUITE(ExchangeTest, Sizes);
 
@@ -147,12 +147,12 @@ TYPED_TEST(ExchangeTest, ALateReplyIsNotTakenForTheNext) {
   other.join();
 }
 
-TEST(ExchangeOfWordsAndLines, Agree) {  // one side polls both words of a pair, the other one
-  using Lines = Exchange<Question<16>, Sum, Yielding>;
+TEST(ExchangeOfWordsAndBytes, Agree) {  // one side copies word by word, the other as it likes
+  using Bytes = Exchange<Question<16>, Sum, Yielding>;
   using Words = Exchange<Question<16>, Sum, ByWords>;
-  static_assert(Lines::bytes == Words::bytes);
-  alignas(line_bytes) std::byte memory[Lines::bytes]{};
-  auto client = *Lines::Client::create(memory, sizeof memory, "mixed");
+  static_assert(Bytes::bytes == Words::bytes);
+  alignas(line_bytes) std::byte memory[Bytes::bytes]{};
+  auto client = *Bytes::Client::create(memory, sizeof memory, "mixed");
   auto server = *Words::Server::attach(memory, sizeof memory);
   for (std::uint32_t number = 0; number < 100; ++number) {
     Question<16> asked{};

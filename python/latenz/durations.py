@@ -25,8 +25,10 @@ _HERTZ = {"Hz": 1, "kHz": 1_000, "MHz": 1_000_000, "GHz": 1_000_000_000}
 _NUMBER = r"(-?\d{1,30}(?:\.\d{1,30})?)"
 _WITH_UNIT = re.compile(rf"{_NUMBER}\s*([^\s\d.@]+)")
 _INSTRUCTIONS = re.compile(rf"(\d{{1,30}})\s*instr\s*@\s*{_NUMBER}\s*([kMG]?Hz)")
+_FREQUENCY = re.compile(rf"{_NUMBER}\s*([kMG]?Hz)")
 _BARE = re.compile(r"-?\d{1,30}")
 _LIMIT = 2**63
+_SHORTEST_INTERVAL_NS, _LONGEST_INTERVAL_NS = 10_000_000, 3_600_000_000_000
 EXAMPLES = 'write an integer (nanoseconds) or a string such as "40 us", "1.5 ms" or "2 min"'
 
 
@@ -71,6 +73,31 @@ def _parse_text(text: str, where: str) -> Fraction:
             raise BadInput(f"{shown(text)} has no positive clock rate", where, EXAMPLES)
         return Fraction(int(count) * 1_000_000_000) / (Fraction(rate) * _HERTZ[unit])
     raise BadInput(f"{shown(text)} is not a duration", where, EXAMPLES)
+
+
+def parse_interval(text: str, where: str) -> int:
+    """Return the nanoseconds from one report to the next that a text asks for.
+
+    Raises:
+        BadInput: It is too short or too long for anybody who watches.
+    """
+    interval_ns = parse_duration(text, where)
+    if not _SHORTEST_INTERVAL_NS <= interval_ns <= _LONGEST_INTERVAL_NS:
+        raise BadInput(f"{text!r} is no interval", where, "it is between 10 ms and 1 h")
+    return interval_ns
+
+
+def parse_frequency(text: str, where: str = "") -> int:
+    """Return a frequency in hertz, such as that of "100 MHz".
+
+    Raises:
+        BadInput: The text is none, or not a whole number of hertz above 0.
+    """
+    match = _FREQUENCY.fullmatch(text.strip())
+    exact = Fraction(match[1]) * _HERTZ[match[2]] if match else Fraction(0)
+    if exact.denominator != 1 or exact <= 0:
+        raise BadInput(f"{shown(text)} is no frequency", where, 'write for example "100 MHz"')
+    return int(exact)
 
 
 def format_duration(nanoseconds: float) -> str:

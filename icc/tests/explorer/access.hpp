@@ -113,7 +113,6 @@ struct ExploredOrder {
 template <Kind Read, Kind Write>
 struct ExploredMemory {
   static constexpr bool in_place = true;
-  static constexpr bool moves_lines = true;
 
   static void write(void* shared, const void* own, std::size_t n) {
     for (std::size_t at = 0; at < n; at += 4) {

@@ -13,7 +13,7 @@ namespace {
 
 using enum Model;
 
-constexpr std::size_t one_line = 2, two_lines = 16;  // words of payload
+constexpr std::size_t one_line = 2, two_lines = 17;  // words of payload
 
 template <std::size_t words>
 Report prove_exchange(const ExchangeSetting& setting) {

@@ -99,7 +99,7 @@ KINDS = {
     "mailbox": ("Mailbox", 1, 1),
     "mailbox_small": ("Mailbox", 1, 1),
     "exchange": ("Exchange", 2, 1),
-    "exchange_two_lines": ("Exchange of two lines", 2, 1),
+    "exchange_two_lines": ("Exchange", 2, 1),
     "latest": ("Latest", 3, 6),
     "ring": ("Ring", 4, 4),
 }
@@ -112,7 +112,7 @@ def test_identity_sides_and_end_are_where_the_page_says(dumps, name):
     heading, kind, slots = KINDS[name]
     dump = Dump(folder / name, **SIZES)
     assert dump.bytes("Identity", "magic") == b"LICC"
-    assert dump.word("Identity", "abi_version") == 1
+    assert dump.word("Identity", "abi_version") == 2
     assert dump.word("Identity", "kind") == kind
     assert dump.word("Identity", "generation") == 1
     assert dump.word("Identity", "line") == 64
@@ -174,10 +174,9 @@ def test_exchange_holds_its_last_request_and_the_servers_turn(dumps):
     assert small.word("Exchange", "word") == 1 << 24 | 3
     wide = Dump(folder / "exchange_two_lines")
     assert wide.known["P"] == 104
-    assert wide.number("Exchange of two lines", "first") == 22
-    assert wide.bytes("Exchange of two lines", "rest")[100 - 60] == 77
-    for word in ("word", "first_word"):
-        assert wide.word("Exchange of two lines", word) == 1 << 24 | 3
+    assert wide.number("Exchange", "payload") == 22
+    assert wide.bytes("Exchange", "payload")[100] == 77
+    assert wide.word("Exchange", "word") == 1 << 24 | 3
 
 
 def test_latest_holds_both_values_and_the_announcement(dumps):

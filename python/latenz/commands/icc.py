@@ -1,12 +1,8 @@
 """`latenz icc`: what happens in channels between processors, seen from outside."""
 
-import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from latenz.icc.watch import Report, Watcher
 
 command = typer.Typer(
     help="Look at shared-memory channels between processors: watch, show.\n\n"
@@ -34,19 +30,20 @@ def watch(
 
     Example: latenz icc watch shm:/control
     """
+    from latenz.durations import parse_interval
     from latenz.icc.region import open_region
+    from latenz.icc.show import table, to_json
     from latenz.icc.watch import Watcher
+    from latenz.reports import Printer
 
-    interval_ns = _interval(interval)
+    interval_ns = parse_interval(interval, "--interval")
     with open_region(region) as opened:
         watcher = Watcher(opened)
+        printer = Printer(table, to_json, json)
         if once:
-            _print(watcher.watch(interval_ns), json)
-        elif json or not sys.stdout.isatty():
-            while True:
-                _print(watcher.watch(interval_ns), json)
+            printer.show(watcher.watch(interval_ns))
         else:
-            _watch_live(watcher, interval_ns)
+            printer.follow(watcher.report, lambda: watcher.watch(interval_ns))
 
 
 @command.command()
@@ -59,54 +56,18 @@ def show(
     Example: latenz icc show shm:/control
     """
     from latenz.icc.region import open_region
+    from latenz.icc.show import table, to_json, values
     from latenz.icc.watch import Watcher
+    from latenz.reports import Printer
 
     with open_region(region) as opened:
         report = Watcher(opened).report()
     if json:
-        _print(report, json=True)
+        Printer(table, to_json, json).show(report)
     else:
         from rich.console import Console
-
-        from latenz.icc.show import table, values
 
         console = Console()
         if report.unreadable:
             console.print(table(report))
         console.print(values(report))
-
-
-def _interval(text: str) -> int:
-    from latenz.durations import parse_duration
-    from latenz.errors import BadInput
-
-    interval_ns = parse_duration(text, "--interval")
-    shortest_ns, longest_ns = 10_000_000, 3_600_000_000_000
-    if not shortest_ns <= interval_ns <= longest_ns:
-        raise BadInput(f"{text!r} is no interval", "--interval", "it is between 10 ms and 1 h")
-    return interval_ns
-
-
-def _print(report: "Report", json: bool) -> None:
-    if json:
-        import json as json_module
-
-        from latenz.icc.show import to_json
-
-        print(json_module.dumps(to_json(report), allow_nan=False), flush=True)  # noqa: T201
-    else:
-        from rich.console import Console
-
-        from latenz.icc.show import table
-
-        Console().print(table(report))
-
-
-def _watch_live(watcher: "Watcher", interval_ns: int) -> None:
-    from rich.live import Live
-
-    from latenz.icc.show import table
-
-    with Live(table(watcher.report()), auto_refresh=False) as live:
-        while True:
-            live.update(table(watcher.watch(interval_ns)), refresh=True)

@@ -8,7 +8,7 @@ from latenz.icc.region import Region
 
 LINE = 64
 MAGIC = 0x4343494C
-ABI_VERSION = 1
+ABI_VERSION = 2
 MOST_FIELDS = 256
 MOST_READERS = 32
 LARGEST_PAYLOAD = 65536
@@ -125,14 +125,9 @@ class Channel:
         if self.kind == Kind.MAILBOX:
             return whole_lines(largest + 8)
         if self.kind == Kind.EXCHANGE:
-            return 2 * LINE if self.is_paired else whole_lines(largest + 4)
+            return whole_lines(largest + 4)
         words = (largest + 3) // 4
         return whole_lines(4 * words + 4) if self.kind == Kind.LATEST else 8 * ((words + 2) // 2)
-
-    @property
-    def is_paired(self) -> bool:
-        """Whether an Exchange's slot is two lines that both end in the word."""
-        return LINE - 4 < max(self.payload_bytes) <= 2 * (LINE - 4)
 
     def expected_size(self) -> int:
         """Return the bytes that such a channel takes."""

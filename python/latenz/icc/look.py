@@ -143,9 +143,6 @@ def _once(region: Region, channel: Channel) -> tuple[int, int, bytes, bool] | No
     if channel.kind == Kind.EXCHANGE:
         payload, count = (0 if count % 2 else 1), (count + 1) // 2
     size = channel.payload_bytes[payload]
-    if channel.is_paired and channel.kind == Kind.EXCHANGE:
-        slot = _payload(region, channel, 0, 2 * LINE)
-        return payload, count, (slot[: LINE - 4] + slot[LINE:])[:size], True
     return payload, count, _payload(region, channel, 0, size), True
 
 

@@ -1,4 +1,4 @@
-"""Memory that channels may be in, opened to read: shared memory, files, UIO devices, /dev/mem."""
+"""Memory that is looked at or worked with: shared memory, files, UIO devices, /dev/mem."""
 
 import mmap
 import os
@@ -67,13 +67,16 @@ class Region:
 
 
 class DeviceRegion(Region):
-    """Memory of a device, which takes reads of whole words only."""
+    """Memory of a device, which takes reads and writes of whole words only."""
 
-    def __init__(self, name: str, descriptor: int, begin: int, size: int) -> None:
+    def __init__(
+        self, name: str, descriptor: int, begin: int, size: int, writable: bool = False
+    ) -> None:
         super().__init__(name, descriptor, size)
         skip = begin % mmap.PAGESIZE
+        access = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
         self._mapped = mmap.mmap(
-            descriptor, skip + size, mmap.MAP_SHARED, mmap.PROT_READ, offset=begin - skip
+            descriptor, skip + size, mmap.MAP_SHARED, access, offset=begin - skip
         )
         self._words = memoryview(self._mapped).cast("I")
         self._first = skip // _WORD
@@ -92,13 +95,33 @@ class DeviceRegion(Region):
         words = self._words[begin : begin + size // _WORD].tolist()
         return b"".join(word.to_bytes(_WORD, "little") for word in words)
 
+    def write(self, offset: int, word: int) -> None:
+        """Write one word, in one access; the offset is a multiple of 4."""
+        if offset < 0 or offset + _WORD > self.size:
+            raise BadInput(f"{_WORD} bytes at {offset} are not there", self.name)
+        self._words[self._first + offset // _WORD] = word
+
     def is_removed(self) -> bool:
         """Return False: a device keeps its memory."""
         return False
 
 
+def open_device(text: str, system: Path = Path("/")) -> DeviceRegion:
+    """Return the memory of a device that a text names, to be read and written.
+
+    Args:
+        text: `uio:/dev/uioN[:MAP]` or `mem:ADDRESS+SIZE`.
+        system: Where `/dev` and `/sys` are.
+
+    Raises:
+        BadInput: There is no such memory, it cannot be opened, or the text names none.
+    """
+    scheme, _, rest = text.partition(":")
+    return (_uio if scheme == "uio" else _physical)(text, rest, system, writable=True)
+
+
 def open_region(text: str, system: Path = Path("/")) -> Region:
-    """Return the memory that a text names.
+    """Return the memory that a text names, to be read.
 
     Args:
         text: One of the forms `FORMS`.
@@ -137,7 +160,7 @@ def _file(text: str, path: Path) -> Region:
     return Region(text, descriptor, found.st_size // _WORD * _WORD)
 
 
-def _uio(text: str, name: str, system: Path) -> Region:
+def _uio(text: str, name: str, system: Path, writable: bool = False) -> DeviceRegion:
     match = _UIO.fullmatch(name)
     if match is None:
         raise BadInput(f"{shown(name)} is no UIO device", text, "uio:/dev/uio0 or uio:/dev/uio0:1")
@@ -146,7 +169,8 @@ def _uio(text: str, name: str, system: Path) -> Region:
     size, offset = _sysfs_number(folder / "size"), _sysfs_number(folder / "offset")
     if offset >= mmap.PAGESIZE or offset % _WORD:
         raise BadInput(f"an offset of {offset} bytes is not within a page", str(folder / "offset"))
-    return _device(text, system / f"dev/uio{device}", number * mmap.PAGESIZE + offset, size)
+    begin = number * mmap.PAGESIZE + offset
+    return _device(text, system / f"dev/uio{device}", begin, size, writable=writable)
 
 
 def _sysfs_number(path: Path) -> int:
@@ -161,23 +185,25 @@ def _sysfs_number(path: Path) -> int:
     return int(text, 16)
 
 
-def _physical(text: str, place: str, system: Path) -> Region:
+def _physical(text: str, place: str, system: Path, writable: bool = False) -> DeviceRegion:
     match = _MEMORY.fullmatch(place)
     if match is None:
         raise BadInput(f"{shown(place)} is no memory", text, "mem:0xFFFC0000+64K is some")
     address, size = int(match[1], 0), int(match[2], 0) * _UNITS[match[3]]
     if address % _WORD:
         raise BadInput("the address is no multiple of 4", text)
-    return _device(text, system / "dev/mem", address, size, os.O_SYNC)
+    return _device(text, system / "dev/mem", address, size, os.O_SYNC, writable)
 
 
-def _device(text: str, path: Path, begin: int, size: int, flags: int = 0) -> Region:
+def _device(
+    text: str, path: Path, begin: int, size: int, flags: int = 0, writable: bool = False
+) -> DeviceRegion:
     size = size // _WORD * _WORD
     if not 0 < size <= _LARGEST or begin + size > _LARGEST:
         raise BadInput(f"there are no {size} bytes at {begin:#x}", text)
-    descriptor = _opened(text, path, flags)
+    descriptor = _opened(text, path, flags | (os.O_RDWR if writable else 0))
     try:
-        return DeviceRegion(text, descriptor, begin, size)
+        return DeviceRegion(text, descriptor, begin, size, writable)
     except (OSError, ValueError, OverflowError) as error:
         os.close(descriptor)
         reason = getattr(error, "strerror", None) or str(error)

@@ -37,7 +37,7 @@ struct State {
 struct Word {
   std::uint32_t value;
 };
-/// More than a line, at most two: an Exchange has a word in each of them.
+/// More than a line.
 struct Wide {
   std::uint16_t numbers[50];
   std::int64_t last;

@@ -30,14 +30,14 @@ def control_loop(tmp_path_factory):
 
 def test_a_run_is_reported_and_judged(control_loop, tmp_path):
     csv = tmp_path / "response.csv"
-    command = [control_loop, "--cycles", "300", "--csv", csv]
+    command = [control_loop, "--cycles", "3000", "--csv", csv]
     answer = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert answer.returncode == 0, answer.stderr
     first = answer.stdout.splitlines()[0]
     replies = len(csv.read_text().splitlines()) - 1
     assert replies > 0
     assert first.startswith(f"sensor request to actuator reply: n {replies}, without reply")
-    assert replies + int(first.rsplit(" ", 1)[1]) == 300
+    assert replies + int(first.rsplit(" ", 1)[1]) == 3000
     command = [sys.executable, "-m", "latenz", "show", csv, "--deadline", "30us", "--json"]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert shown.returncode in (0, 1, 3), shown.stderr

@@ -37,7 +37,7 @@ constexpr std::size_t whole_pairs(std::size_t bytes) noexcept {
 /// Two lines at the start of a channel, written by the side that creates it.
 struct alignas(line_bytes) Identity {
   static constexpr std::uint32_t expected_magic = 0x4343'494C;  ///< "LICC", little endian
-  static constexpr std::uint32_t current_abi_version = 1;
+  static constexpr std::uint32_t current_abi_version = 2;
 
   std::uint32_t magic;  ///< written last, when all else is valid
   std::uint32_t abi_version;

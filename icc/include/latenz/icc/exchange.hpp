@@ -4,8 +4,8 @@
 // One word tells whose turn it is: even, the client's; odd, the server's. So a call moves the slot
 // there and back and nothing else: the least that two processors can do.
 //
-// The word stands behind the payload. Where hardware moves whole lines, a slot of two lines has it
-// at the end of both, and both are asked for at once: the second line does not wait for the first.
+// The word is the last of the slot: a side that waits polls the last line alone, and the lines
+// before it are filled undisturbed.
 #pragma once
 
 #include <algorithm>
@@ -17,94 +17,21 @@
 
 namespace latenz::icc {
 
-namespace detail {
-
-/// A payload of at most `size` bytes and the word that says whose it is.
-template <std::size_t size, class P>
-class TurnSlot {
-  using A = Access<P>;
-  static constexpr std::size_t word_bytes = sizeof(std::uint32_t);
-  static constexpr std::size_t line_payload = line_bytes - word_bytes;
-
- public:
-  /// Two lines that each end in the word.
-  static constexpr bool paired = size > line_payload&& size <= 2 * line_payload;
-  static constexpr std::size_t bytes = whole_lines(size + (paired ? 2 : 1) * word_bytes);
-
-  TurnSlot() = default;
-  explicit TurnSlot(void* memory) noexcept
-      : payload_{static_cast<std::byte*>(memory)}, word_{word_of_line(bytes / line_bytes - 1)} {}
-
-  /// The word; the last line's counts, and `before` until a pair agrees.
-  [[nodiscard]] std::uint32_t look(std::uint32_t before) const noexcept {
-    if constexpr (paired && P::Memory::moves_lines) {
-      const std::uint32_t first = A::load_acquire(*word_of_line(0));
-      const std::uint32_t last = A::load_acquire(*word_);
-      return first == last ? last : before;
-    } else {
-      return A::load_acquire(*word_);
-    }
-  }
-
-  /// The word as an endpoint finds it that comes anew.
-  [[nodiscard]] std::uint32_t last_word() const noexcept { return A::load_acquire(*word_); }
-
-  void publish(std::uint32_t word) noexcept {
-    if constexpr (paired) {
-      A::store_release(*word_of_line(0), word);
-    }
-    A::store_release(*word_, word);
-    P::Wait::notify();
-  }
-
-  template <class T>
-  void write(const T& value) noexcept {
-    constexpr std::size_t first = first_part(sizeof(T));
-    A::write(payload_, &value, first);
-    if constexpr (first < sizeof(T)) {
-      A::write(payload_ + line_bytes, reinterpret_cast<const std::byte*>(&value) + first,
-               sizeof(T) - first);
-    }
-  }
-
-  template <class T>
-  void read(T& value) const noexcept {
-    constexpr std::size_t first = first_part(sizeof(T));
-    A::read(&value, payload_, first);
-    if constexpr (first < sizeof(T)) {
-      A::read(reinterpret_cast<std::byte*>(&value) + first, payload_ + line_bytes,
-              sizeof(T) - first);
-    }
-  }
-
- private:
-  static constexpr std::size_t first_part(std::size_t payload) noexcept {
-    return paired ? std::min(payload, line_payload) : payload;
-  }
-
-  [[nodiscard]] std::uint32_t* word_of_line(std::size_t line) const noexcept {
-    return reinterpret_cast<std::uint32_t*>(payload_ + (line + 1) * line_bytes - word_bytes);
-  }
-
-  std::byte* payload_ = nullptr;
-  std::uint32_t* word_ = nullptr;
-};
-
-}  // namespace detail
-
 template <class Request, class Reply, class P = Platform<>>
 class Exchange {
+  using A = detail::Access<P>;
+
   static constexpr std::size_t request_fields = detail::fields_of<Request>.size();
   static constexpr std::size_t reply_fields = detail::fields_of<Reply>.size();
   static constexpr std::size_t fields = request_fields + reply_fields;
   static constexpr std::size_t slot_offset = detail::data_offset(fields, 2);
+  static constexpr std::size_t slot_bytes =
+      detail::whole_lines(std::max(sizeof(Request), sizeof(Reply)) + sizeof(std::uint32_t));
   static constexpr std::uint32_t count_mask = 0x00FF'FFFF;
-
-  using Slot = detail::TurnSlot<std::max(sizeof(Request), sizeof(Reply)), P>;
 
  public:
   /// Bytes of shared memory that the channel takes; they begin at a line.
-  static constexpr std::size_t bytes = slot_offset + Slot::bytes;
+  static constexpr std::size_t bytes = slot_offset + slot_bytes;
 
   static constexpr detail::Shape shape{
       .kind = ChannelKind::exchange,
@@ -120,7 +47,7 @@ class Exchange {
   /// Who writes which lines.
   static constexpr auto lines() noexcept {
     return detail::lines_of<2>(shape,
-                               LineRun{slot_offset, Slot::bytes, LineOwner::in_turn, 0, "slot"});
+                               LineRun{slot_offset, slot_bytes, LineOwner::in_turn, 0, "slot"});
   }
 
  private:
@@ -133,27 +60,30 @@ class Exchange {
     Half() = default;
     Half(void* memory, std::size_t own) noexcept
         : detail::Openable<Self, Exchange, P>{memory, own},
-          slot_{static_cast<std::byte*>(memory) + slot_offset},
+          payload_{static_cast<std::byte*>(memory) + slot_offset},
+          shared_word_{reinterpret_cast<std::uint32_t*>(payload_ + slot_bytes) - 1},
           peer_{detail::Header<P>{memory}.side(fields, 1 - own)},
-          word_{slot_.last_word()} {}
+          word_{A::load_acquire(*shared_word_)} {}
 
     /// Reads the word; whether the turn is the server's.
     bool turn_is_servers() noexcept {
-      word_ = slot_.look(word_);
+      word_ = A::load_acquire(*shared_word_);
       return is_servers(word_);
     }
 
     /// Gives the turn to the other side: with a payload by 1, without one by 3.
     void pass(std::uint32_t steps) noexcept {
       word_ = this->epoch() << 24U | ((word_ + steps) & count_mask);
-      slot_.publish(word_);
+      A::store_release(*shared_word_, word_);
+      P::Wait::notify();
     }
 
     [[nodiscard]] bool word_is_of(std::uint32_t epoch) const noexcept {
       return word_ >> 24U == (epoch & 0xFFU);
     }
 
-    Slot slot_;
+    std::byte* payload_ = nullptr;
+    std::uint32_t* shared_word_ = nullptr;
     detail::Peer<P> peer_;
     std::uint32_t word_ = 0;
   };
@@ -221,7 +151,7 @@ class Exchange {
     explicit Client(void* memory) noexcept : Base{memory, 0} { this->enter(); }
 
     void post(const Request& request) noexcept {
-      this->slot_.write(request);
+      A::write(this->payload_, &request, sizeof request);
       this->pass(1);
       expected_ = (this->word_ + 1) & count_mask;
       posted_ = true;
@@ -236,7 +166,7 @@ class Exchange {
           return Result::peer_restarted;
         }
       }
-      this->slot_.read(reply);
+      A::read(&reply, this->payload_, sizeof reply);
       return Result::ok;
     }
 
@@ -300,7 +230,7 @@ class Exchange {
         return Result::empty;
       }
       answering_ = false;
-      this->slot_.write(reply);
+      A::write(this->payload_, &reply, sizeof reply);
       this->pass(1);
       return Result::ok;
     }
@@ -329,7 +259,7 @@ class Exchange {
           (this->peer_.restarted() || !this->word_is_of(this->peer_.known_epoch()))) {
         return Result::peer_restarted;
       }
-      this->slot_.read(request);
+      A::read(&request, this->payload_, sizeof request);
       answering_ = true;
       return Result::ok;
     }

@@ -37,7 +37,6 @@ class Latest {
   using A = detail::Access<P>;
 
   static constexpr std::size_t pairs = R + 1;
-  static constexpr std::uint32_t none = 0xFFFF'FFFF;
 
   /// Written by the writer alone.
   struct alignas(line_bytes) Control {

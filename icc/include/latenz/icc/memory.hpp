@@ -6,9 +6,8 @@
 //   read(own, shared, bytes)    copies one out of it
 //   clean(address, bytes)       makes this side's stores there visible to the other side
 //   invalidate(address, bytes)  makes this side's next loads there see the other side's stores
-// and the constants
+// and the constant
 //   in_place    whether objects in the memory may be used where they are
-//   moves_lines whether the hardware moves whole cache lines between the sides
 #pragma once
 
 #include <cstddef>
@@ -20,7 +19,6 @@ namespace latenz::icc {
 /// on the Zynq UltraScale+ DDR through the cache-coherent interconnect.
 struct Coherent {
   static constexpr bool in_place = true;
-  static constexpr bool moves_lines = true;
 
   static void write(void* shared, const void* own, std::size_t bytes) noexcept {
     __builtin_memcpy(shared, own, bytes);
@@ -33,15 +31,12 @@ struct Coherent {
 };
 
 /// Normal memory that neither side caches: OCM or a part of DDR so marked, a real-time core's TCM.
-struct NonCacheable : Coherent {
-  static constexpr bool moves_lines = false;
-};
+struct NonCacheable : Coherent {};
 
 /// Memory that takes whole aligned words only, as Device memory does on Arm: no instruction may
 /// touch it unaligned or wider than a word (memcpy becomes 128-bit pairs on the Cortex-A53).
 struct DeviceWord {
   static constexpr bool in_place = false;
-  static constexpr bool moves_lines = false;
 
   static void write(void* shared, const void* own, std::size_t bytes) noexcept {
     auto* to = static_cast<volatile std::uint32_t*>(shared);
@@ -83,8 +78,6 @@ struct DeviceWord {
 /// discards this side's own stores: channels give each line one writing side at a time.
 template <class Hooks>
 struct Cached : Coherent {
-  static constexpr bool moves_lines = false;
-
   static void clean(const void* address, std::size_t bytes) noexcept {
     Hooks::clean(address, bytes);
   }
