@@ -1,0 +1,1 @@
+"""Formal proofs of what the Latencies IP must do."""

@@ -1,0 +1,318 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Stream ring writer, registers: the AXI4-Lite slave.
+-- Address and data of a write are taken together. Absent, read-only and, where a register refuses,
+-- unreadable addresses answer SLVERR and change nothing. The low two address bits, awprot and
+-- arprot are ignored; strobes are honoured.
+-- Not for other bus widths than 32 bits, nor for more than one transfer at a time.
+-- See ../doc/stream_ring_writer.md.
+-- Generated from hdl/registers/stream_ring_writer.rdl by hdl/registers/generate: edit that, not
+-- this.
+
+library ieee;
+    use ieee.std_logic_1164.all;
+    use ieee.numeric_std.all;
+    use work.stream_ring_writer_registers_pkg.all;
+
+entity stream_ring_writer_register_block is
+    generic (
+        address_width_g : positive := 40
+    );
+    port (
+        aclk    : in    std_logic;
+        aresetn : in    std_logic;
+
+        s_axi_awaddr  : in    std_logic_vector(11 downto 0);
+        s_axi_awprot  : in    std_logic_vector(2 downto 0);
+        s_axi_awvalid : in    std_logic;
+        s_axi_awready : out   std_logic;
+        s_axi_wdata   : in    std_logic_vector(31 downto 0);
+        s_axi_wstrb   : in    std_logic_vector(3 downto 0);
+        s_axi_wvalid  : in    std_logic;
+        s_axi_wready  : out   std_logic;
+        s_axi_bresp   : out   std_logic_vector(1 downto 0);
+        s_axi_bvalid  : out   std_logic;
+        s_axi_bready  : in    std_logic;
+        s_axi_araddr  : in    std_logic_vector(11 downto 0);
+        s_axi_arprot  : in    std_logic_vector(2 downto 0);
+        s_axi_arvalid : in    std_logic;
+        s_axi_arready : out   std_logic;
+        s_axi_rdata   : out   std_logic_vector(31 downto 0);
+        s_axi_rresp   : out   std_logic_vector(1 downto 0);
+        s_axi_rvalid  : out   std_logic;
+        s_axi_rready  : in    std_logic;
+
+        from_hardware : in    from_hardware_t;
+        to_hardware   : out   to_hardware_t
+    );
+end entity stream_ring_writer_register_block;
+
+architecture rtl of stream_ring_writer_register_block is
+
+    constant highest_c : natural := 15;
+
+    type words_t is array (0 to highest_c) of word_t;
+
+    -- '1' for true.
+    function to_bit (value : boolean) return std_logic is
+    begin
+        if value then
+            return '1';
+        end if;
+        return '0';
+    end function to_bit;
+
+    -- One bit a word address: what can be read, what can be written.
+    constant present_c : std_logic_vector(0 to highest_c) := (
+        enable_index_c    => '1',
+        base_low_index_c  => '1',
+        base_high_index_c => '1',
+        size_log2_index_c => '1',
+        written_index_c   => '1',
+        consumed_index_c  => '1',
+        dropped_index_c   => '1',
+        status_index_c    => '1',
+        threshold_index_c => '1',
+        others => '0'
+    );
+
+    constant writable_c : std_logic_vector(0 to highest_c) := (
+        enable_index_c    => '1',
+        base_low_index_c  => '1',
+        base_high_index_c => '1',
+        size_log2_index_c => '1',
+        consumed_index_c  => '1',
+        status_index_c    => '1',
+        threshold_index_c => '1',
+        others => '0'
+    );
+
+    -- Address bits that tell the present registers apart.
+    function decoded_bits return positive is
+        variable bits : positive := 1;
+    begin
+        for i in present_c'range loop
+            while present_c(i) = '1' and i >= 2 ** bits loop
+                bits := bits + 1;
+            end loop;
+        end loop;
+        return bits;
+    end function decoded_bits;
+
+    constant decoded_bits_c : positive := decoded_bits;
+
+    -- A word with its lowest bits set.
+    function low_bits (bits : natural) return word_t is
+        variable word : word_t := (others => '0');
+    begin
+        for i in word'range loop
+            if i < bits then
+                word(i) := '1';
+            end if;
+        end loop;
+        return word;
+    end function low_bits;
+
+    -- A word after a write of it, or without one.
+    function merged (old, data : word_t; strobes : std_logic_vector(3 downto 0); write : std_logic)
+        return word_t is
+        variable word : word_t := old;
+    begin
+        for lane in strobes'range loop
+            if write = '1' and strobes(lane) = '1' then
+                word(8 * lane + 7 downto 8 * lane) := data(8 * lane + 7 downto 8 * lane);
+            end if;
+        end loop;
+        return word;
+    end function merged;
+
+    -- A flag of a word address. Compared one by one: ghdl 2.0 --synth writes constants of more than
+    -- 32 bits wrongly into Verilog when they are indexed by a signal.
+    function is_set (flags : std_logic_vector; index : natural) return std_logic is
+        variable result : std_logic := '0';
+    begin
+        for i in flags'range loop
+            if flags(i) = '1' and index = i then
+                result := '1';
+            end if;
+        end loop;
+        return result;
+    end function is_set;
+
+    -- What reads return, without what this block keeps.
+    function driven (circuit : from_hardware_t) return words_t is
+        variable words : words_t := (others => (others => '0'));
+    begin
+        words(written_index_c) := circuit.written;
+        words(dropped_index_c) := circuit.dropped;
+        words(status_index_c)(0) := circuit.status_full;
+        words(status_index_c)(1) := circuit.status_idle;
+        words(status_index_c)(2) := circuit.status_bus_error;
+        return words;
+    end function driven;
+
+    -- What this block keeps: the bits that have flip-flops, the word after reset, its value.
+    constant enable_bits_c  : word_t := x"00000001";
+    constant enable_reset_c : word_t := x"00000000" and enable_bits_c;
+    signal   enable_value   : word_t := enable_reset_c;
+    signal   enable_next    : word_t;
+
+    constant base_low_bits_c  : word_t := x"FFFFFFF0";
+    constant base_low_reset_c : word_t := x"00000000" and base_low_bits_c;
+    signal   base_low_value   : word_t := base_low_reset_c;
+    signal   base_low_next    : word_t;
+
+    constant base_high_bits_c  : word_t := low_bits(address_width_g - 32);
+    constant base_high_reset_c : word_t := x"00000000" and base_high_bits_c;
+    signal   base_high_value   : word_t := base_high_reset_c;
+    signal   base_high_next    : word_t;
+
+    constant size_log2_bits_c  : word_t := x"0000001F";
+    constant size_log2_reset_c : word_t := x"00000000" and size_log2_bits_c;
+    signal   size_log2_value   : word_t := size_log2_reset_c;
+    signal   size_log2_next    : word_t;
+
+    constant consumed_bits_c  : word_t := x"FFFFFFFF";
+    constant consumed_reset_c : word_t := x"00000000" and consumed_bits_c;
+    signal   consumed_value   : word_t := consumed_reset_c;
+    signal   consumed_next    : word_t;
+
+    constant threshold_bits_c  : word_t := x"FFFFFFFF";
+    constant threshold_reset_c : word_t := x"00000000" and threshold_bits_c;
+    signal   threshold_value   : word_t := threshold_reset_c;
+    signal   threshold_next    : word_t;
+
+    signal write_index  : natural range 0 to highest_c;
+    signal write_accept : std_logic;
+    signal write_okay   : std_logic;
+    signal writes       : std_logic_vector(0 to highest_c);
+    signal ones         : word_t;
+    signal read_index   : natural range 0 to highest_c;
+    signal read_accept  : std_logic;
+    signal read_okay    : std_logic;
+
+    signal bvalid : std_logic := '0';
+    signal berror : std_logic := '0';
+    signal rvalid : std_logic := '0';
+    signal rerror : std_logic := '0';
+    signal rdata  : word_t := (others => '0');
+
+begin
+
+    s_axi_awready <= write_accept;
+    s_axi_wready  <= write_accept;
+    s_axi_bresp   <= berror & '0';
+    s_axi_bvalid  <= bvalid;
+    s_axi_arready <= not rvalid;
+    s_axi_rdata   <= rdata;
+    s_axi_rresp   <= rerror & '0';
+    s_axi_rvalid  <= rvalid;
+
+    write_accept <= s_axi_awvalid and s_axi_wvalid and not bvalid;
+    write_index  <= to_integer(unsigned(s_axi_awaddr(decoded_bits_c + 1 downto 2)));
+    write_okay   <= is_set(writable_c, write_index) and
+        (nor s_axi_awaddr(11 downto decoded_bits_c + 2));
+
+    select_write : for i in writes'range generate
+
+        writes(i) <= write_accept and write_okay and to_bit(write_index = i);
+
+    end generate select_write;
+
+    -- The ones a write carries in its strobed lanes.
+    select_ones : for i in ones'range generate
+
+        ones(i) <= s_axi_wdata(i) and s_axi_wstrb(i / 8);
+
+    end generate select_ones;
+
+    read_accept <= s_axi_arvalid and not rvalid;
+    read_index  <= to_integer(unsigned(s_axi_araddr(decoded_bits_c + 1 downto 2)));
+    read_okay   <= is_set(present_c, read_index) and
+        (nor s_axi_araddr(11 downto decoded_bits_c + 2));
+
+    enable_next <= enable_bits_c and
+        merged(enable_value, s_axi_wdata, s_axi_wstrb, writes(enable_index_c));
+
+    base_low_next <= base_low_bits_c and
+        merged(base_low_value, s_axi_wdata, s_axi_wstrb, writes(base_low_index_c));
+
+    base_high_next <= base_high_bits_c and
+        merged(base_high_value, s_axi_wdata, s_axi_wstrb, writes(base_high_index_c));
+
+    size_log2_next <= size_log2_bits_c and
+        merged(size_log2_value, s_axi_wdata, s_axi_wstrb, writes(size_log2_index_c));
+
+    consumed_next <= consumed_bits_c and
+        merged(consumed_value, s_axi_wdata, s_axi_wstrb, writes(consumed_index_c));
+
+    threshold_next <= threshold_bits_c and
+        merged(threshold_value, s_axi_wdata, s_axi_wstrb, writes(threshold_index_c));
+
+    to_hardware.enable <= enable_value(0);
+    to_hardware.base_low <= base_low_value;
+    to_hardware.base_high <= base_high_value;
+    to_hardware.size_log2 <= size_log2_value;
+    to_hardware.consumed <= consumed_value;
+    to_hardware.status_bus_error_clear <= writes(status_index_c) and ones(2);
+    to_hardware.threshold <= threshold_value;
+
+    keep : process (aclk) is
+    begin
+
+        if rising_edge(aclk) then
+            enable_value <= enable_next;
+            base_low_value <= base_low_next;
+            base_high_value <= base_high_next;
+            size_log2_value <= size_log2_next;
+            consumed_value <= consumed_next;
+            threshold_value <= threshold_next;
+            if aresetn = '0' then
+                enable_value <= enable_reset_c;
+                base_low_value <= base_low_reset_c;
+                base_high_value <= base_high_reset_c;
+                size_log2_value <= size_log2_reset_c;
+                consumed_value <= consumed_reset_c;
+                threshold_value <= threshold_reset_c;
+            end if;
+        end if;
+
+    end process keep;
+
+    respond : process (aclk) is
+        variable words : words_t;
+    begin
+
+        if rising_edge(aclk) then
+            if write_accept = '1' then
+                bvalid <= '1';
+                berror <= not write_okay;
+            elsif s_axi_bready = '1' then
+                bvalid <= '0';
+            end if;
+            if read_accept = '1' then
+                words  := driven(from_hardware);
+                words(enable_index_c)(0) := enable_value(0);
+                words(base_low_index_c) := base_low_value;
+                words(base_high_index_c) := base_high_value;
+                words(size_log2_index_c) := size_log2_value;
+                words(consumed_index_c) := consumed_value;
+                words(threshold_index_c) := threshold_value;
+                rvalid <= '1';
+                rerror <= not read_okay;
+                rdata  <= words(read_index);
+            elsif s_axi_rready = '1' then
+                rvalid <= '0';
+            end if;
+            -- Apart from the above, so that it becomes the flip-flops' own reset.
+            if read_accept = '1' and read_okay = '0' then
+                rdata <= (others => '0');
+            end if;
+            if aresetn = '0' then
+                bvalid <= '0';
+                rvalid <= '0';
+            end if;
+        end if;
+
+    end process respond;
+
+end architecture rtl;

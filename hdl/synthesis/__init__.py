@@ -1,0 +1,1 @@
+"""What our VHDL becomes: netlists, their size in an FPGA, their speed."""

@@ -1,0 +1,37 @@
+"""Which configurations go through which cocotb modules."""
+
+from dataclasses import replace
+from functools import cache
+
+from verification.latencies_ip.runner import Result, simulate
+from verification.model.configuration import FULL, HALVES, POLICIES, PUBLISHED, Configuration, full
+
+CONFIGURATIONS: dict[str, Configuration] = {
+    "published": PUBLISHED,
+    "published_restart": replace(PUBLISHED, overlap_policy="restart"),
+    "queue_of_two": replace(PUBLISHED, counters=True, overlap_policy="queue", queue_depth=2),
+    **{f"full_{policy}": full(policy) for policy in POLICIES},
+    "halves": HALVES,
+    "linear": replace(FULL, histogram_kind="linear", histogram_bins=64, shared_time=True),
+    "wide": replace(
+        FULL,
+        latency_width=48,
+        synchroniser_stages=3,
+        histogram=False,
+        overlap_policy="restart",
+    ),
+}
+
+RUNS = (
+    *(("corner_cases", name) for name in CONFIGURATIONS if name not in ("halves", "linear")),
+    *(("axi_cases", name) for name in ("published", "halves", "wide")),
+    *(("random_traffic", name) for name in ("published", "halves", "wide", "full_queue")),
+    *(("additions", name) for name in ("full_queue", "halves", "linear", "wide")),
+)
+
+
+@cache
+def run(module: str, name: str) -> Result:
+    """One simulation; once in a process, whoever asks."""
+    path = f"verification.latencies_ip.{module}"
+    return simulate(path, CONFIGURATIONS[name], name=f"{module}-{name}")
