@@ -1,6 +1,7 @@
 """Ending early and in order: a signal sets a mark, and work that lasts looks at it."""
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -22,3 +23,11 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         for each, handler in previous.items():
             signal.signal(each, handler)
+
+
+@contextmanager
+def noticed_signals() -> Iterator[Callable[[], bool]]:
+    """Give a function that tells whether SIGINT or SIGTERM has come; neither ends the program."""
+    came = threading.Event()
+    with stopped_by_signals(came.set):
+        yield came.is_set

@@ -15,6 +15,16 @@ from latenz.errors import BadInput
 POLICIES = ("drop", "restart", "queue")
 
 
+def check_policy(overlap: str) -> None:
+    """Refuse what is none of `POLICIES`.
+
+    Raises:
+        BadInput: It is none.
+    """
+    if overlap not in POLICIES:
+        raise BadInput(f"{overlap!r} is no overlap policy", "--overlap", ", ".join(POLICIES))
+
+
 class Pairing:
     """Pairs the edges of one start and one end signal.
 
@@ -28,8 +38,7 @@ class Pairing:
     """
 
     def __init__(self, overlap: str) -> None:
-        if overlap not in POLICIES:
-            raise BadInput(f"{overlap!r} is no overlap policy", "--overlap", ", ".join(POLICIES))
+        check_policy(overlap)
         self.overlap = overlap
         self.overlaps = 0
         self.orphan_ends = 0

@@ -74,18 +74,47 @@ class _Watched:
     size: int
 
 
-def read(source: Source) -> list[SampleSet]:
-    """Read the one set of latencies from the start signal to the end signal."""
+@dataclass(frozen=True)
+class Trace:
+    """The edges of a dump's start and end signal.
+
+    Attributes:
+        start: Full name of the start signal.
+        end: Full name of the end signal.
+        tick_ns: One tick of the file's time scale.
+        instants: Each instant with edges: line, time in ticks, start edges, end edges.
+    """
+
+    start: str
+    end: str
+    tick_ns: Fraction
+    instants: Iterator[tuple[int, int, int, int]]
+
+    @property
+    def name(self) -> str:
+        """What a sample set of it is called."""
+        return f"{self.start} to {self.end}".replace("/", ".")
+
+
+def open_trace(source: Source) -> Trace:
+    """Open a dump; its instants are read as they are asked for."""
     tokens = _tokens(source)
     header = _read_header(source, tokens)
     if header.tick_ns is None:
         raise source.bad("has no $timescale", remedy="add one, such as $timescale 1 ns $end")
     start_name, end_name, watched, edges = _watch(source, header)
+    instants = _instants(source, tokens, watched, edges)
+    return Trace(start_name, end_name, header.tick_ns, instants)
+
+
+def read(source: Source) -> list[SampleSet]:
+    """Read the one set of latencies from the start signal to the end signal."""
+    trace = open_trace(source)
     pairing = Pairing(source.options.overlap)
     spool = Spool("t_ns", "latency_ns")
     rounded = 0
-    ticks = header.tick_ns
-    for line, time, starts, ends in _instants(source, tokens, watched, edges):
+    ticks = trace.tick_ns
+    for line, time, starts, ends in trace.instants:
         for begin, end in pairing.edges(time, starts, ends):
             latency = (end - begin) * ticks
             if end * ticks > INT64_MAX:
@@ -99,12 +128,12 @@ def read(source: Source) -> list[SampleSet]:
         notes.append(f"{rounded} latencies are no whole nanoseconds and were rounded down")
     if not spool.rows:
         raise source.bad(
-            f"holds no latency from {start_name} to {end_name}",
+            f"holds no latency from {trace.start} to {trace.end}",
             remedy=f"{pairing.open_at_end} starts without end, {pairing.orphan_ends} ends "
             "without start",
         )
     metadata = source.metadata(
-        f"{start_name} to {end_name}".replace("/", "."),
+        trace.name,
         time_base=TimeBase.SIMULATED,
         tool="value change dump",
         from_event=source.options.start,

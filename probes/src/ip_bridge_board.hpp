@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Latencies IPs of this board, found by the names of their UIO devices, and what a request does
+// to them. hdl/devicetree has the overlay that makes these devices.
+//
+// A register that an IP does not have is never touched: on Cortex-A53 the bus error of a read
+// becomes SIGBUS, but that of a write cannot be attributed, and Linux panics.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ip_bridge_protocol.hpp"
+#include "latenz/ip/configuration.hpp"
+#include "mapped_device.hpp"
+
+namespace latenz::probe {
+
+/// A device as /sys/class/uio tells it.
+struct UioDevice {
+  std::filesystem::path device;  ///< below /dev
+  std::filesystem::path folder;  ///< below /sys/class/uio
+
+  /// Maps registers by the name of their map, else by its number. Throws `Failure`.
+  [[nodiscard]] MappedDevice map(std::string_view name, unsigned number) const;
+
+  /// The bytes of a property of its node in the device tree.
+  [[nodiscard]] std::optional<std::string> property(std::string_view name) const;
+};
+
+/// Registers of one UIO device, and what may be done with them.
+class BridgeWindow {
+ public:
+  enum class Kind : std::uint8_t { samples, registers, generator };
+
+  BridgeWindow(MappedDevice device, Kind kind, const ip::Configuration& configuration)
+      : device_(std::move(device)), kind_(kind), configuration_(configuration) {}
+
+  /// Words of a request, in order, until one fails. Refused before the first access if a word is
+  /// outside the device, or none is asked for.
+  [[nodiscard]] BridgeResponse answer(const BridgeRequest& request) const;
+
+ private:
+  [[nodiscard]] BridgeResponse read(const BridgeRequest& request) const;
+  [[nodiscard]] BridgeResponse write(const BridgeRequest& request) const;
+  [[nodiscard]] bool may_read(std::uint32_t offset) const;
+  [[nodiscard]] bool may_write(std::uint32_t offset) const;
+
+  MappedDevice device_;
+  Kind kind_;
+  ip::Configuration configuration_;
+};
+
+class BridgeBoard {
+ public:
+  /// Finds the devices below `root`, which is "/" but in tests. Throws `Failure` if there are none,
+  /// or one is not what its name and node say.
+  explicit BridgeBoard(const std::filesystem::path& root);
+
+  [[nodiscard]] const std::string& description() const { return description_; }
+  [[nodiscard]] std::size_t windows() const { return windows_.size(); }
+
+  /// The response to a request, as bytes.
+  ///
+  /// @param wait lets so many nanoseconds pass
+  [[nodiscard]] std::vector<std::byte> answer(
+      const BridgeRequest& request, const std::function<void(std::int64_t wait_ns)>& wait) const;
+
+ private:
+  /// Returns the number of the window.
+  std::size_t add(MappedDevice device, BridgeWindow::Kind kind,
+                  const ip::Configuration& configuration);
+
+  std::vector<BridgeWindow> windows_;
+  std::uint32_t clock_hz_ = 0;
+  std::string description_;
+};
+
+}  // namespace latenz::probe

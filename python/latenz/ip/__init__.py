@@ -1,0 +1,1 @@
+"""Talks to the Latencies IP (`hdl/`): on a board, or simulated."""

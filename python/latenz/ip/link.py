@@ -1,0 +1,280 @@
+"""Ways to the registers of a board: a socket (simulated boards, a board's bridge), or its memory.
+
+The protocol of the socket, little endian. Request: u8 operation (1 read, 2 write, 3 wait,
+4 describe), u8 window, u16 count, u32 argument (byte address, or cycles to wait), and for a write
+count words. Response: u8 status (0 okay, 2 SLVERR, 3 DECERR, 255 refused), u8 0, u16 count, u32
+index of the first failing word; then count words for a read, or count bytes of JSON, padded to 4.
+"""
+
+import json
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from latenz.errors import BadInput
+from latenz.icc.region import DeviceRegion
+from latenz.model import TimeBase
+
+WORD = 4
+_READ, _WRITE, _WAIT, _DESCRIBE = 1, 2, 3, 4
+_REQUEST = struct.Struct("<BBHI")
+_RESPONSE = struct.Struct("<BBHI")
+_MOST_WORDS = 512
+"""In one request: a simulated board takes about 0.1 s for them, so that Ctrl-C is noticed."""
+_MOST_CYCLES = 20_000
+_ANSWER_LIMIT_S = 120.0
+_STATUS = {2: "SLVERR", 3: "DECERR"}
+_PAUSE_CYCLES = 2_000
+_PAUSE_S = 0.002
+
+
+class Place(BaseModel):
+    """Where one Latencies IP is on a board, and what it measures."""
+
+    model_config = ConfigDict(frozen=True)
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")
+    s00: int = Field(ge=0, le=255)
+    s01: int = Field(ge=0, le=255)
+    published: bool
+    """It has none of the additions, so nothing but the seven published registers."""
+    from_event: str = Field(default="irq_in", max_length=200)
+    to_event: str = Field(default="ack_in", max_length=200)
+
+
+class Board(BaseModel):
+    """What a board says about itself."""
+
+    model_config = ConfigDict(frozen=True)
+    board: str = Field(max_length=200)
+    time_base: Literal[TimeBase.SIMULATED, TimeBase.SILICON]
+    clock_hz: int = Field(gt=0)
+    instances: tuple[Place, ...] = Field(min_length=1, max_length=64)
+    generator: int | None = None
+
+
+class NotAnswered(BadInput):
+    """A word that is not there: its bus answered with an error.
+
+    Attributes:
+        address: Its byte address in the window.
+    """
+
+    def __init__(self, where: str, address: int, error: str) -> None:
+        self.address = address
+        super().__init__(
+            f"answers {error} at {address:#x}", where, "is this the IP that its description says?"
+        )
+
+
+class Link(Protocol):
+    """Reads and writes words of 32 bits in the windows of a board."""
+
+    name: str
+    board: Board
+
+    def read(self, window: int, address: int, count: int = 1) -> list[int]:
+        """Return consecutive words from a byte address on.
+
+        Raises:
+            NotAnswered: One is not there.
+            BadInput: The board is gone.
+        """
+
+    def write(self, window: int, address: int, word: int) -> None:
+        """Write one word."""
+
+    def pause(self) -> None:
+        """Let a little time pass on the board: before it is asked again."""
+
+    def wait(self, cycles: int) -> None:
+        """Let some clock cycles pass on the board, at least."""
+
+    def close(self) -> None:
+        """Leave the board alone."""
+
+
+class _Closing:
+    """What `with` does for every link."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the board alone."""
+        raise NotImplementedError
+
+
+class SocketLink(_Closing):
+    """A board behind a socket.
+
+    Args:
+        name: What the user called it.
+        address: A Unix socket's path, or host and port.
+
+    Raises:
+        BadInput: Nobody answers there, or not in the protocol.
+    """
+
+    def __init__(self, name: str, address: str | tuple[str, int]) -> None:
+        self.name = name
+        self._socket = _connected(name, address)
+        try:
+            self.board = self._describe()
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def close(self) -> None:
+        """Leave the board alone."""
+        self._socket.close()
+
+    def read(self, window: int, address: int, count: int = 1) -> list[int]:
+        """Return consecutive words from a byte address on."""
+        words: list[int] = []
+        while len(words) < count:
+            here = address + WORD * len(words)
+            part = min(count - len(words), _MOST_WORDS)
+            got = self._ask(_READ, window, part, here)
+            if got != part:
+                raise self._strange(f"{got} words for {part}")
+            words += struct.unpack(f"<{part}I", self._receive(part * WORD))
+        return words
+
+    def write(self, window: int, address: int, word: int) -> None:
+        """Write one word."""
+        self._ask(_WRITE, window, 1, address, struct.pack("<I", word))
+
+    def pause(self) -> None:
+        """Let a little time pass on the board."""
+        if self.board.time_base == TimeBase.SIMULATED:
+            self.wait(_PAUSE_CYCLES)
+        else:
+            time.sleep(_PAUSE_S)
+
+    def wait(self, cycles: int) -> None:
+        """Let some clock cycles pass on the board."""
+        while cycles > 0:
+            part = min(cycles, _MOST_CYCLES)
+            self._ask(_WAIT, 0, 0, part)
+            cycles -= part
+
+    def _describe(self) -> Board:
+        size = self._ask(_DESCRIBE, 0, 0, 0)
+        text = self._receive(-(-size // WORD) * WORD)[:size]
+        try:
+            return Board.model_validate(json.loads(text))
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise self._strange(f"a description wrong at {place}: {first['msg']}") from None
+        except (ValueError, RecursionError):
+            raise self._strange("a description that is no JSON") from None
+
+    def _ask(
+        self, operation: int, window: int, count: int, argument: int, words: bytes = b""
+    ) -> int:
+        """Send a request and return the count of the response; its words are still to come."""
+        try:
+            self._socket.sendall(_REQUEST.pack(operation, window, count, argument) + words)
+        except OSError as error:
+            raise self._gone(error) from None
+        status, zero, got, index = _RESPONSE.unpack(self._receive(_RESPONSE.size))
+        if status and operation == _READ:
+            self._receive(got * WORD)  # the words before the one that failed
+        if status in _STATUS:
+            where = f"{self.name}, window {window}"
+            raise NotAnswered(where, argument + WORD * index, _STATUS[status])
+        if status == 255:
+            raise BadInput("the board refuses the request", f"{self.name}, window {window}")
+        if status or zero:
+            raise self._strange(f"status {status}")
+        return int(got)
+
+    def _receive(self, size: int) -> bytes:
+        content = bytearray()
+        while len(content) < size:
+            try:
+                part = self._socket.recv(size - len(content))
+            except OSError as error:
+                raise self._gone(error) from None
+            if not part:
+                raise BadInput("the board has closed the connection", self.name, "is it still on?")
+            content += part
+        return bytes(content)
+
+    def _gone(self, error: OSError) -> BadInput:
+        reason = error.strerror or f"no answer for {_ANSWER_LIMIT_S:.0f} s"
+        return BadInput(f"the board does not answer: {reason}", self.name, "is it still on?")
+
+    def _strange(self, what: str) -> BadInput:
+        return BadInput(f"answers {what}", self.name, "is it a board of Latenz? see docs/ip.md")
+
+
+def _connected(name: str, address: str | tuple[str, int]) -> socket.socket:
+    try:
+        if isinstance(address, str):
+            opened = socket.socket(socket.AF_UNIX)
+            opened.settimeout(_ANSWER_LIMIT_S)
+            opened.connect(address)
+        else:
+            opened = socket.create_connection(address, timeout=_ANSWER_LIMIT_S)
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except (OSError, ValueError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BadInput(
+            f"no board answers: {reason}", name, "start its bridge first; see docs/ip.md"
+        ) from None
+    return opened
+
+
+class MemoryLink(_Closing):
+    """The board that this program runs on: its IP's windows, mapped.
+
+    A bus error ends the program (SIGBUS): what a word answers that is not there cannot be caught.
+    So whoever uses this must know what is there.
+
+    Args:
+        name: What the user called it.
+        board: What is there; a window's number is its index in `windows`.
+        windows: The memory.
+    """
+
+    def __init__(self, name: str, board: Board, windows: Sequence[DeviceRegion]) -> None:
+        self.name = name
+        self.board = board
+        self._windows = windows
+
+    def close(self) -> None:
+        """Give the memory back."""
+        for window in self._windows:
+            window.close()
+
+    def read(self, window: int, address: int, count: int = 1) -> list[int]:
+        """Return consecutive words from a byte address on."""
+        content = self._windows[window].read(address, count * WORD)
+        return list(struct.unpack(f"<{count}I", content))
+
+    def write(self, window: int, address: int, word: int) -> None:
+        """Write one word."""
+        self._windows[window].write(address, word)
+
+    def pause(self) -> None:
+        """Sleep a little."""
+        time.sleep(_PAUSE_S)
+
+    def wait(self, cycles: int) -> None:
+        """Sleep for some clock cycles, at least."""
+        time.sleep(cycles / self.board.clock_hz)

@@ -1,0 +1,124 @@
+"""Does a Latencies IP work where it is? Its registers, and delays that are known to the cycle."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from latenz.ip.instance import LatenciesInstance
+from latenz.ip.link import NotAnswered
+from latenz.ip.registers import LATENCIES_IP_OFFSETS as OFFSETS
+from latenz.ip.tally import Tally
+from latenz.model import TimeBase
+
+Result = Literal["right", "wrong", "not there"]
+_PATTERNS = (0x0000_0000, 0xFFFF_FFFF, 0x5555_5555, 0xAAAA_AAAA, 0x0000_0001)
+_FIRST_DELAYS = (0, 1, 100)
+_PAIRS = 16
+_ABSENT = 0x1C
+_READ_ONLY = ("last", "max", "min", "num")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at, and what was found."""
+
+    instance: str
+    check: str
+    result: Result
+    found: str
+
+
+def checks(instance: LatenciesInstance) -> Iterator[Check]:
+    """Carry out all checks that an IP and its link allow; the series that runs is ended.
+
+    What is not there is asked for on simulated boards only: on a real bus such an access can end
+    the program, or stop the processor.
+    """
+    name, configuration = instance.name, instance.configuration
+
+    def check(what: str, found: list[str], right: str = "as it must be") -> Check:
+        return Check(name, what, "wrong" if found else "right", "; ".join(found) or right)
+
+    kind = "with additions" if configuration.extended else "as published"
+    features = ", ".join(sorted(configuration.features)) or "no features"
+    sizes = f"{configuration.latency_width} bits, {configuration.depth} samples"
+    yield check("identification", [], f"{kind}, {sizes}, {features}")
+    yield check("alarm_lat holds what is written", _holds(instance))
+    yield check("a new series is empty", _empty(instance))
+    if instance.link.board.time_base == TimeBase.SIMULATED:
+        yield check("what is absent or read only answers SLVERR", _refuses(instance))
+    if not instance.has("self_test"):
+        yield Check(
+            name, "known delays", "not there", "built without self_test_g: delays are not checked"
+        )
+        return
+    for delay in _FIRST_DELAYS:
+        until = delay + _PAIRS - 1
+        found = _known_delays(instance, delay)
+        yield check(f"delays of {delay} to {until} cycles", found, f"{_PAIRS} samples, exact")
+
+
+def _holds(instance: LatenciesInstance) -> list[str]:
+    before = instance.latency_register("alarm_lat")
+    mask = min(instance.configuration.longest, 0xFFFF_FFFF)
+    wrong = []
+    for pattern in _PATTERNS:
+        instance.set_register("alarm_lat", pattern & mask)
+        if (found := instance.register("alarm_lat")) != pattern & mask:
+            wrong.append(f"{found:#x} for {pattern & mask:#x}")
+    instance.set_register("alarm_lat", before & 0xFFFF_FFFF)
+    return wrong
+
+
+def _empty(instance: LatenciesInstance) -> list[str]:
+    """A series that has just begun has no samples, unless interrupts already come."""
+    instance.start()
+    measuring = instance.register("we") & 1
+    instance.stop()
+    told = instance.statistics()
+    wrong = [] if measuring else ["we is 0 after 1 was written"]
+    if instance.register("we") & 1:
+        wrong.append("we is 1 after 0 was written")
+    if told.num == 0 and (told.max, told.min) != (0, instance.configuration.longest):
+        wrong.append(f"without samples, max is {told.max} and min is {told.min}")
+    return wrong
+
+
+def _refuses(instance: LatenciesInstance) -> list[str]:
+    place, link = instance.place, instance.link
+    wrong = []
+    try:
+        link.read(place.s01, _ABSENT)
+        wrong.append(f"a read of {_ABSENT:#x} is answered")
+    except NotAnswered:
+        pass
+    writes = {name: (place.s01, OFFSETS[name]) for name in _READ_ONLY} | {"S00": (place.s00, 0)}
+    for name, (window, address) in writes.items():
+        try:
+            link.write(window, address, 1)
+            wrong.append(f"a write to {name} is accepted")
+        except NotAnswered:
+            pass
+    return wrong
+
+
+def _known_delays(instance: LatenciesInstance, delay: int) -> list[str]:
+    """Let the IP measure delays that it makes itself; say what it found otherwise."""
+    configuration = instance.configuration
+    pairs = min(_PAIRS, configuration.depth)
+    instance.start()
+    try:
+        instance.run_self_test(delay, pairs)
+    finally:
+        instance.stop()
+    told = instance.statistics()
+    read = instance.read_samples(0, min(told.num, configuration.depth))
+    expected = list(range(delay, delay + pairs))
+    wrong = []
+    if (found := read.latency.tolist()) != expected:
+        wrong.append(f"found {found}, made {expected}")
+    shift = instance.register("histogram_shift") if instance.has("histogram") else 0
+    tally = Tally(configuration, shift, alarm_limit=None)  # interrupts before the test may be late
+    tally.add(read.latency)
+    bins = instance.read_bins() if instance.has("histogram") else None
+    return wrong + tally.disagreements(told, bins, 0)

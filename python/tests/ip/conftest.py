@@ -1,0 +1,3 @@
+from simulated_boards import bench, published
+
+__all__ = ["bench", "published"]
