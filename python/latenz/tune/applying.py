@@ -1,0 +1,155 @@
+"""Applying a plan and reverting it, as `latenz tune` does: whole, or told how far it came."""
+
+from collections.abc import Callable, Sequence
+
+from latenz.errors import BadInput
+from latenz.tune.changes import AnyChange, Change
+from latenz.tune.places import Place
+from latenz.tune.transaction import (
+    STATE,
+    Restored,
+    Transaction,
+    begin,
+    find,
+    locked,
+    sweep,
+)
+
+_MOST_NAMED = 5
+Stopped = Callable[[], bool]
+Progress = Callable[[int], None]
+
+
+def unfinished(place: Place) -> Transaction | None:
+    """Return the transaction that was interrupted while it was applied; None if there is none.
+
+    Raises:
+        BadInput: Another one is applied, or was interrupted so that it has to be reverted first.
+    """
+    found = find(place)
+    if found is None or found.phase == "reverted":
+        return None
+    began = found.journal.head.began
+    where = str(place.top)
+    if found.phase == "applied":
+        raise BadInput(f"tunings are applied since {began}", where, "latenz tune revert first")
+    if found.phase == "reverting":
+        raise BadInput("a revert was interrupted", where, "latenz tune revert takes the rest back")
+    if not found.same_boot:
+        raise BadInput(
+            f"the machine was restarted in the middle of what was applied at {began}",
+            where,
+            "latenz tune revert, then apply again",
+        )
+    return found
+
+
+def apply(
+    place: Place,
+    changes: Sequence[AnyChange],
+    isolated: str,
+    profile: str,
+    stopped: Stopped,
+    progress: Progress,
+) -> Transaction:
+    """Carry out changes as one transaction, or finish the one that was interrupted.
+
+    If one cannot be carried out, all before it are taken back. What the kernel refuses is no such
+    case: `Transaction.steps` tells.
+
+    Args:
+        place: The machine.
+        changes: What to change; of no account if an interrupted transaction is finished.
+        isolated: The CPUs chosen, as a list.
+        profile: What the machine is for.
+        stopped: Tells whether to end early; all that was done is kept then, and can be finished.
+        progress: Takes how many changes are done.
+
+    Raises:
+        BadInput: Nothing is changed; or, if the message says so, not all could be taken back.
+    """
+    with locked(place):
+        sweep(place)
+        transaction = unfinished(place)
+        if transaction is None:
+            try:
+                transaction = begin(place, changes, isolated, profile)
+            except OSError as error:
+                where = str(error.filename or place.at(STATE))
+                raise BadInput(_told(error), where, "nothing is changed; make it so") from None
+        try:
+            transaction.carry_out(stopped, progress)
+        except (BadInput, OSError) as mistake:
+            _roll_back(transaction, mistake)
+    return transaction
+
+
+def _roll_back(transaction: Transaction, mistake: BadInput | OSError) -> None:
+    """Take back what was done before a mistake.
+
+    Raises:
+        BadInput: Always: with the mistake.
+    """
+    where = str(transaction.place.top)
+    reason = _told(mistake)
+    try:
+        transaction.take_back(lambda: False, lambda _: None)
+    except (BadInput, OSError) as another:
+        raise BadInput(
+            f"{reason}, and what was done could not be taken back: {_told(another)}",
+            where,
+            "make room, then latenz tune revert",
+        ) from None
+    raise BadInput(reason, where, "all is as before") from None
+
+
+def _told(mistake: BadInput | OSError) -> str:
+    if isinstance(mistake, BadInput):
+        return str(mistake)
+    reason = f"cannot be written ({mistake.strerror})"
+    return f"{mistake.filename} {reason}" if mistake.filename else reason
+
+
+def revert(
+    place: Place, force: bool, stopped: Stopped, progress: Progress
+) -> list[Restored] | None:
+    """Take back what was applied, as far as it came.
+
+    Args:
+        place: The machine.
+        force: Overwrite what somebody changed since.
+        stopped: Tells whether to end early; the rest can be taken back later.
+        progress: Takes how many changes were looked at.
+
+    Returns:
+        What became of each change; None if it ended early.
+
+    Raises:
+        BadInput: Somebody changed something since; or a file cannot be written: the rest is kept.
+    """
+    with locked(place):
+        try:
+            sweep(place)
+            transaction = find(place)
+            if transaction is None:
+                return []
+            others = transaction.changed_since()
+            if others and not force:
+                raise BadInput(
+                    f"changed by somebody since: {_names(others)}",
+                    str(place.top),
+                    "nothing is reverted; --force overwrites it with what was there before",
+                )
+            return transaction.take_back(stopped, progress)
+        except OSError as error:
+            raise BadInput(
+                _told(error),
+                str(place.top),
+                "make it so, then latenz tune revert takes back the rest",
+            ) from None
+
+
+def _names(changes: Sequence[Change]) -> str:
+    more = len(changes) - _MOST_NAMED
+    named = ", ".join(change.what for change in changes[:_MOST_NAMED])
+    return f"{named} and {more} more" if more > 0 else named

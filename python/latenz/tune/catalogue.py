@@ -1,0 +1,74 @@
+"""Reading the catalogue: `catalogue/LAYER.toml`, and the conditions that its entries name."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+from latenz.errors import BadInput, closest
+from latenz.toml_file import read_toml
+from latenz.tune.model import Applicability, ConditionsFile, Entry, Layer, LayerFile
+
+FOLDER = Path(__file__).with_suffix("")
+"""The catalogue that comes with Latenz."""
+
+
+class Catalogue(NamedTuple):
+    """Entries, layer by layer, and the conditions that they name in `when`."""
+
+    entries: tuple[Entry, ...]
+    conditions: dict[str, Applicability]
+
+
+def load() -> tuple[Entry, ...]:
+    """Return all entries, layer by layer, in the order of their files.
+
+    Raises:
+        BadInput: A file of the catalogue is damaged.
+    """
+    return load_all().entries
+
+
+@lru_cache(maxsize=4)
+def load_all(folder: Path = FOLDER) -> Catalogue:
+    """Return what a folder's files say; the file of a layer may be missing.
+
+    Raises:
+        BadInput: A file is damaged, an id is taken twice, or a condition is not there.
+    """
+    conditions: dict[str, Applicability] = {}
+    if (path := folder / "conditions.toml").exists():
+        conditions = read_toml(path, ConditionsFile, "the catalogue's conditions").content.condition
+    entries: dict[str, Entry] = {}
+    for layer in get_args(Layer):
+        path = folder / f"{layer}.toml"
+        if not path.exists():
+            continue
+        file = read_toml(path, LayerFile, "a layer of the catalogue")
+        for at, entry in enumerate(file.content.entry):
+            if entry.id in entries:
+                where = file.where(("entry", at, "id"))
+                raise BadInput(f"{entry.id!r} is taken", where, "ids are unique")
+            for name in entry.when:
+                if name not in conditions:
+                    where = file.where(("entry", at, "when"))
+                    raise BadInput(f"{name!r} is no condition", where, closest(name, conditions))
+            entries[entry.id] = entry.model_copy(update={"layer": layer})
+    return Catalogue(tuple(entries.values()), conditions)
+
+
+def chosen(ids: tuple[str, ...], option: str) -> tuple[Entry, ...]:
+    """Return the entries of these ids in the catalogue's order; all of them if there are none.
+
+    Args:
+        ids: What the user asked for.
+        option: Where, for the error message.
+
+    Raises:
+        BadInput: There is no such entry.
+    """
+    entries = load()
+    known = [entry.id for entry in entries]
+    for id_ in ids:
+        if id_ not in known:
+            raise BadInput(f"{id_!r} is no entry of the catalogue", option, closest(id_, known))
+    return tuple(entry for entry in entries if not ids or entry.id in ids)

@@ -1,0 +1,719 @@
+"""Single changes to a machine: what was there, how each is carried out, and how it is taken back.
+
+A change is data, so that the journal can hold it. Carrying out or taking back a change that was
+cut short at any point, and doing so again, leads to the same end.
+"""
+
+import errno
+import os
+import re
+import subprocess
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from latenz.errors import BadInput
+from latenz.tune.places import (
+    Image,
+    Place,
+    partial_of,
+    read_bytes,
+    sync_folder,
+    write_durably,
+)
+from latenz.tune.root import Root
+
+Now = Literal["as applied", "as before", "changed since", "gone"]
+"""How a change looks now; `gone`: what it changed is no more, as a thread that ended."""
+
+_OF_INTERRUPT = re.compile(r"/proc/irq/(\d+)/(\w+)")
+_RESTORABLE = (os.SCHED_OTHER, os.SCHED_FIFO, os.SCHED_RR, os.SCHED_BATCH, os.SCHED_IDLE)
+_COMMAND_TIMEOUT_S = 300
+
+
+class Refused(Exception):  # noqa: N818 - an answer of the kernel, which is reported
+    """The kernel or a program did not accept a change; the rest of the transaction goes on."""
+
+
+def _plain_path(path: str) -> str:
+    if not path.startswith("/") or len(path) > 4096 or not path.isprintable():
+        raise ValueError("is no absolute path")
+    if any(part in (".", "..") for part in path.split("/")):
+        raise ValueError("holds . or ..")
+    return path
+
+
+def _of_a_disk(path: str) -> str:
+    if path.startswith(("/proc/", "/sys/", "/dev/")):
+        raise ValueError("is no file that lasts")
+    return _plain_path(path)
+
+
+def _of_the_kernel(path: str) -> str:
+    if not path.startswith(("/proc/", "/sys/")):
+        raise ValueError("is no file of the running kernel")
+    return _plain_path(path)
+
+
+Scheduling = tuple[tuple[int, ...], int, int]
+"""CPUs, policy and priority of a thread."""
+DiskPath = Annotated[str, AfterValidator(_of_a_disk)]
+KernelPath = Annotated[str, AfterValidator(_of_the_kernel)]
+
+
+class Change(BaseModel, ABC):
+    """One change.
+
+    Attributes:
+        entries: Ids of the catalogue's entries that want it.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64"
+    )
+    fleeting: ClassVar[bool] = False
+    """Whether a restart of the machine takes it back."""
+    entries: tuple[str, ...] = ()
+
+    @property
+    @abstractmethod
+    def what(self) -> str:
+        """What is changed, in a few words."""
+
+    @abstractmethod
+    def captured(self, place: Place, backup: Path, /) -> Self:
+        """Return the change with what is there now, the content of a file being put in `backup`.
+
+        Raises:
+            BadInput: It cannot be changed, or not so that it could be taken back.
+            OSError: The backup cannot be written.
+        """
+
+    @abstractmethod
+    def do(self, place: Place, /) -> str:
+        """Carry out; return what is then there, as `now` wants it.
+
+        Raises:
+            Refused: The kernel or a program does not accept it.
+            BadInput: Somebody changed the same since it was captured.
+            OSError: It cannot be written.
+        """
+
+    @abstractmethod
+    def now(self, place: Place, after: str | None, /) -> Now:
+        """Return how it looks; `after` is what `do` returned, None if it was cut short."""
+
+    @abstractmethod
+    def undo(self, place: Place, backup: Path, /) -> None:
+        """Take back, whatever is there now."""
+
+
+class FileChange(Change):
+    """A file gets another content, is made, or is removed.
+
+    Attributes:
+        content: What it is to hold; None removes it.
+        before: What it was; None: there was none.
+    """
+
+    kind: Literal["file"] = "file"
+    path: DiskPath
+    content: bytes | None
+    before: Image | None = None
+
+    @property
+    def what(self) -> str:
+        """Its path."""
+        return self.path
+
+    @property
+    def _wanted(self) -> Image | None:
+        if self.content is None:
+            return None
+        digest = sha256(self.content).hexdigest()
+        return (self.before or Image(sha256=digest)).model_copy(update={"sha256": digest})
+
+    def captured(self, place: Place, backup: Path, /) -> Self:
+        """Copy content and attributes."""
+        path = place.at(self.path)
+        partial = partial_of(path)
+        if partial.is_symlink() or partial.exists():
+            raise BadInput("is in the way", str(partial), "remove it")
+        before = place.image(path)
+        if before:
+            content = read_bytes(path)
+            if sha256(content).hexdigest() != before.sha256:
+                raise BadInput("changes while it is read", str(path), "try again")
+            write_durably(backup, content)
+        return self.model_copy(update={"before": before})
+
+    def do(self, place: Place, /) -> str:
+        """Replace it by a new file."""
+        path = place.at(self.path)
+        now = self.now(place, None)
+        if now == "changed since":
+            raise BadInput("was changed meanwhile", str(path), "try again")
+        wanted = self._wanted
+        if now == "as before" and self.content is not None and wanted:
+            place.put(path, self.content, wanted)
+        elif now == "as before" and self.before:
+            path.unlink()
+            sync_folder(path.parent)
+        return wanted.sha256 if wanted else ""
+
+    def now(self, place: Place, _after: str | None, /) -> Now:
+        """Compare content, mode and owner."""
+        try:
+            found = place.image(place.at(self.path))
+        except BadInput:  # a folder, or something else that is no file of anybody's
+            return "changed since"
+        if _same(found, self._wanted):
+            return "as applied"
+        return "as before" if _same(found, self.before) else "changed since"
+
+    def undo(self, place: Place, backup: Path, /) -> None:
+        """Put the former file back, or remove ours."""
+        path = place.at(self.path)
+        place.clear(path)
+        if _same(place.image(path), self.before):
+            return
+        if self.before:
+            restore(place, path, self.before, backup)
+        else:
+            path.unlink()
+            sync_folder(path.parent)
+
+
+class LinkChange(Change):
+    """A symbolic link is made or removed.
+
+    Attributes:
+        target: What it is to point to; None removes it.
+        before: What it pointed to; None: there was none.
+    """
+
+    kind: Literal["link"] = "link"
+    path: DiskPath
+    target: str | None = Field(max_length=4096)
+    before: str | None = None
+
+    @property
+    def what(self) -> str:
+        """Its path."""
+        return self.path
+
+    def captured(self, place: Place, _backup: Path, /) -> Self:
+        """Note what it points to."""
+        path = place.at(self.path, follow=False)
+        if path.exists() and not path.is_symlink():
+            raise BadInput("is no symbolic link", str(path), "move it away")
+        return self.model_copy(update={"before": _pointed(path)})
+
+    def do(self, place: Place, /) -> str:
+        """Make or remove it."""
+        if self.now(place, None) == "changed since":
+            raise BadInput("was changed meanwhile", self.path, "try again")
+        self._point(place, self.target)
+        return self.target or ""
+
+    def now(self, place: Place, _after: str | None, /) -> Now:
+        """Compare what it points to."""
+        path = place.at(self.path, follow=False)
+        if path.exists() and not path.is_symlink():
+            return "changed since"
+        found = _pointed(path)
+        if found == self.target:
+            return "as applied"
+        return "as before" if found == self.before else "changed since"
+
+    def undo(self, place: Place, _backup: Path, /) -> None:
+        """Let it point where it did, or remove it."""
+        place.clear(place.at(self.path, follow=False))
+        self._point(place, self.before)
+
+    def _point(self, place: Place, target: str | None) -> None:
+        path = place.at(self.path, follow=False)
+        if target is None:
+            with suppress(FileNotFoundError):
+                path.unlink()
+        elif _pointed(path) != target:
+            partial = partial_of(path)
+            place.clear(path)
+            partial.symlink_to(target)
+            partial.replace(path)
+        if path.parent.is_dir():
+            sync_folder(path.parent)
+
+
+class FolderChange(Change):
+    """A folder is made; taken back, it stays if somebody put something in.
+
+    Attributes:
+        before: Whether it was there.
+    """
+
+    kind: Literal["folder"] = "folder"
+    path: DiskPath
+    before: bool = False
+
+    @property
+    def what(self) -> str:
+        """Its path."""
+        return self.path + "/"
+
+    def captured(self, place: Place, _backup: Path, /) -> Self:
+        """Note whether it is there."""
+        return self.model_copy(update={"before": place.at(self.path).is_dir()})
+
+    def do(self, place: Place, /) -> str:
+        """Make it."""
+        path = place.at(self.path)
+        path.mkdir(mode=0o755, exist_ok=True)
+        path.chmod(path.stat().st_mode if self.before else 0o755)
+        sync_folder(path.parent)
+        return ""
+
+    def now(self, place: Place, _after: str | None, /) -> Now:
+        """Look whether it is there."""
+        return "as applied" if place.at(self.path).is_dir() else "as before"
+
+    def undo(self, place: Place, _backup: Path, /) -> None:
+        """Remove it if it is empty."""
+        path = place.at(self.path)
+        if self.before or not path.is_dir():
+            return
+        if any(path.iterdir()):
+            raise Refused("somebody put files into it: it stays")
+        path.rmdir()
+        sync_folder(path.parent)
+
+
+class WriteChange(Change):
+    """A value is written to a file of the running kernel.
+
+    Attributes:
+        interrupt: If the path is that of an interrupt: what it is called, as its number can be
+            another after a restart: its row in /proc/interrupts, and its handlers.
+        before: What was read there, byte by byte.
+    """
+
+    fleeting: ClassVar[bool] = True
+    kind: Literal["write"] = "write"
+    path: KernelPath
+    value: str = Field(max_length=4096)
+    interrupt: tuple[str, str] | None = None
+    before: bytes = b""
+
+    @property
+    def what(self) -> str:
+        """Its path."""
+        return self.path
+
+    def captured(self, place: Place, _backup: Path, /) -> Self:
+        """Read the value."""
+        try:
+            before = read_bytes(place.at(self.path))
+        except OSError as error:
+            raise BadInput(
+                f"cannot be read ({error.strerror})", self.path, "--skip what wants it"
+            ) from None
+        return self.model_copy(update={"before": before})
+
+    def do(self, place: Place, /) -> str:
+        """Write the value; return what is read then."""
+        path = self._found(place)
+        if path is None:
+            raise Refused("is no more")
+        try:
+            if place.live:
+                _write(path, self.value.encode())
+            else:
+                self._put(place, path, shown_as(self.before, self.value))
+        except OSError as error:
+            raise Refused(_reason(error)) from None
+        found = self._read(path)
+        return "" if found is None else _digest(found)
+
+    def now(self, place: Place, after: str | None, /) -> Now:
+        """Compare the value; one that `do` wrote but could not read back is taken for ours."""
+        path = self._found(place)
+        found = self._read(path) if path else None
+        if found is None:
+            return "gone"
+        if found.split() == self.before.split():
+            return "as before"
+        return "as applied" if after in (None, _digest(found)) else "changed since"
+
+    def undo(self, place: Place, _backup: Path, /) -> None:
+        """Write the former value."""
+        path = self._found(place)
+        if path is None:
+            return
+        if not place.live:
+            place.clear(path)
+            if read_bytes(path) != self.before:
+                self._put(place, path, self.before)
+            return
+        try:
+            if read_bytes(path) != self.before:
+                _write(path, chosen_word(self.before))
+        except OSError as error:
+            raise Refused(_reason(error)) from None
+
+    def _read(self, path: Path) -> bytes | None:
+        try:
+            return read_bytes(path)
+        except OSError:
+            return None
+
+    def _put(self, place: Place, path: Path, content: bytes) -> None:
+        image = place.image(path)
+        if image is None:
+            raise Refused("is no more")
+        place.put(path, content, image, keep_time=True)
+
+    def _found(self, place: Place) -> Path | None:
+        """Return the file, that of the interrupt of the same name if the number is another's."""
+        match = _OF_INTERRUPT.fullmatch(self.path)
+        if self.interrupt is None or match is None:
+            path = place.at(self.path)
+            return path if path.exists() else None
+        root = Root(place.top)
+        number, file = match.groups()
+        matches = [number] if interrupt_name(root, number) == self.interrupt else []
+        if not matches:
+            names = {each: interrupt_name(root, each) for each in root.names("/proc/irq")}
+            matches = [each for each, name in names.items() if name == self.interrupt] or [
+                each for each, (_, handlers) in names.items() if handlers == self.interrupt[1]
+            ]
+        if len(matches) != 1:
+            return None
+        path = place.at(f"/proc/irq/{matches[0]}/{file}")
+        return path if path.exists() else None
+
+
+class ThreadChange(Change):
+    """A thread is allowed other CPUs, or gets another policy and priority.
+
+    Attributes:
+        tid: Its number.
+        start: When it was started, in ticks since boot: a number is used again, both are not.
+        cpus: Where it is to run; empty if the policy is changed.
+        policy: What it is to be scheduled by, and its priority; None if the CPUs are changed.
+        before: Its CPUs, policy and priority.
+    """
+
+    fleeting: ClassVar[bool] = True
+    kind: Literal["thread"] = "thread"
+    tid: Annotated[int, Field(gt=0)]
+    start: int
+    name: str = Field(max_length=64)
+    cpus: tuple[Annotated[int, Field(ge=0, lt=8192)], ...] = ()
+    policy: tuple[Literal[0, 1, 2], Annotated[int, Field(ge=0, le=99)]] | None = None
+    before: Scheduling | None = None
+
+    @property
+    def what(self) -> str:
+        """Its name and number."""
+        return f"thread {self.name} ({self.tid})"
+
+    def captured(self, _place: Place, _backup: Path, /) -> Self:
+        """Note its CPUs, policy and priority, if it has not ended meanwhile."""
+        return self.model_copy(update={"before": self._scheduling()})
+
+    def do(self, place: Place, /) -> str:
+        """Set them."""
+        if not place.live or self._scheduling() is None:
+            raise Refused("is no more")
+        if self.before is None or self.before[1] & ~os.SCHED_RESET_ON_FORK not in _RESTORABLE:
+            raise Refused("has a policy that could not be given back")
+        _, policy, priority = self.before
+        self._set(self.cpus, *(self.policy or (policy, priority)))
+        return self._digest(self._scheduling())
+
+    def now(self, place: Place, after: str | None, /) -> Now:
+        """Compare its CPUs, policy and priority."""
+        found = self._scheduling() if place.live else None
+        if found is None:
+            return "gone"
+        if self._digest(found) == self._digest(self.before):
+            return "as before"
+        return "as applied" if after in (None, self._digest(found)) else "changed since"
+
+    def undo(self, place: Place, _backup: Path, /) -> None:
+        """Set them as they were."""
+        if place.live and self.before and self._scheduling():
+            self._set(*self.before)
+
+    def _set(self, cpus: tuple[int, ...], policy: int, priority: int) -> None:
+        try:
+            if self.policy:
+                os.sched_setscheduler(self.tid, policy, os.sched_param(priority))
+            if self.cpus:
+                os.sched_setaffinity(self.tid, cpus)
+        except OSError as error:
+            raise Refused(_reason(error)) from None
+
+    def _digest(self, scheduling: Scheduling | None) -> str:
+        """Return what stands for the part that this changes."""
+        part = scheduling and (scheduling[0] if self.cpus else scheduling[1:])
+        return _digest(repr(part).encode())
+
+    def _scheduling(self) -> Scheduling | None:
+        """Return CPUs, policy and priority; None if the thread has ended."""
+        if start_ticks(self.tid) != self.start:
+            return None
+        try:
+            priority = os.sched_getparam(self.tid).sched_priority
+            policy = os.sched_getscheduler(self.tid)
+            return tuple(sorted(os.sched_getaffinity(self.tid))), policy, priority
+        except OSError:
+            return None
+
+
+class ServiceChange(Change):
+    """A unit of systemd is stopped."""
+
+    fleeting: ClassVar[bool] = True
+    kind: Literal["service"] = "service"
+    unit: str = Field(pattern=r"^[A-Za-z0-9@_.:\\-]{1,250}$")
+    before: bool = False
+
+    @property
+    def what(self) -> str:
+        """Its name."""
+        return self.unit
+
+    def captured(self, _place: Place, _backup: Path, /) -> Self:
+        """Note whether it runs."""
+        return self.model_copy(update={"before": self._active()})
+
+    def do(self, place: Place, /) -> str:
+        """Stop it."""
+        if not place.live or self._active():
+            _run(place, "systemctl", "stop", "--", self.unit)
+        return "stopped"
+
+    def now(self, place: Place, _after: str | None, /) -> Now:
+        """Look whether it runs."""
+        return "as before" if place.live and self._active() == self.before else "as applied"
+
+    def undo(self, place: Place, _backup: Path, /) -> None:
+        """Start it, if it ran."""
+        if self.before and place.live and not self._active():
+            _run(place, "systemctl", "start", "--", self.unit)
+
+    def _active(self) -> bool:
+        asked = ["systemctl", "is-active", "--quiet", "--", self.unit]
+        try:
+            return subprocess.run(asked, check=False, timeout=_COMMAND_TIMEOUT_S).returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+
+
+class BootMenuChange(Change):
+    """GRUB's menu is made again from its settings; taken back, it gets its former bytes.
+
+    If somebody made it again meanwhile, as for a new kernel, it is made once more instead, after
+    the settings are as before.
+    """
+
+    kind: Literal["boot menu"] = "boot menu"
+    path: Literal["/boot/grub/grub.cfg", "/boot/grub2/grub.cfg"]
+    before: Image | None = None
+
+    @property
+    def what(self) -> str:
+        """Its path."""
+        return self.path
+
+    def captured(self, place: Place, backup: Path, /) -> Self:
+        """Copy content and attributes."""
+        path = place.at(self.path)
+        before = place.image(path)
+        if before:
+            write_durably(backup, read_bytes(path))
+        return self.model_copy(update={"before": before})
+
+    def do(self, place: Place, /) -> str:
+        """Let GRUB's own program make it."""
+        self.make(place)
+        return self._digest(place)
+
+    def now(self, place: Place, after: str | None, /) -> Now:
+        """Compare the content."""
+        digest = self._digest(place)
+        if self.before and digest == self.before.sha256:
+            return "as before"
+        return "as applied" if digest == after else "changed since"
+
+    def undo(self, place: Place, backup: Path, /) -> None:
+        """Put the former menu back."""
+        path = place.at(self.path)
+        place.clear(path)
+        if self.before and self._digest(place) != self.before.sha256:
+            restore(place, path, self.before, backup)
+
+    def make(self, place: Place) -> None:
+        """Make the menu from the settings as they are."""
+        program = "grub2-mkconfig" if "grub2" in self.path else "grub-mkconfig"
+        _run(place, program, "-o", self.path)
+
+    def _digest(self, place: Place) -> str:
+        image = place.image(place.at(self.path))
+        return image.sha256 if image else ""
+
+
+class TunedChange(Change):
+    """TuneD, if it runs, is started again so that it reads which profile is active.
+
+    What it set itself it takes back whenever it ends, so that starting it again is all there is to
+    do in both directions.
+    """
+
+    fleeting: ClassVar[bool] = True
+    kind: Literal["tuned"] = "tuned"
+
+    @property
+    def what(self) -> str:
+        """The unit."""
+        return "tuned.service"
+
+    def captured(self, _place: Place, _backup: Path, /) -> Self:
+        """There is nothing to note."""
+        return self
+
+    def do(self, place: Place, /) -> str:
+        """Start it again."""
+        self.make(place)
+        return ""
+
+    def now(self, _place: Place, _after: str | None, /) -> Now:
+        """It follows its files."""
+        return "as applied"
+
+    def undo(self, place: Place, backup: Path, /) -> None:
+        """Nothing: `make` follows once its files are as before."""
+
+    def make(self, place: Place) -> None:
+        """Start it again."""
+        _run(place, "systemctl", "restart", "tuned.service")
+
+
+AnyChange = Annotated[
+    FileChange
+    | LinkChange
+    | FolderChange
+    | WriteChange
+    | ThreadChange
+    | ServiceChange
+    | BootMenuChange
+    | TunedChange,
+    Field(discriminator="kind"),
+]
+
+
+def restore(place: Place, path: Path, before: Image, backup: Path) -> None:
+    """Put a file back from its copy, which is checked first.
+
+    Raises:
+        BadInput: The copy is damaged or gone.
+    """
+    content = read_bytes(backup) if backup.is_file() and not backup.is_symlink() else b""
+    if sha256(content).hexdigest() != before.sha256:
+        raise BadInput("the copy to restore from is damaged", str(backup), f"mend {path} by hand")
+    place.put(path, content, before, keep_time=True)
+
+
+def chosen_word(shown: bytes) -> bytes:
+    """Return what to write to get a value back: of "always [madvise] never", the word chosen."""
+    match = re.fullmatch(rb"(?:[^\[\]]*\s)?\[([^\[\]\s]+)\](?:\s[^\[\]]*)?\s*", shown)
+    return match[1] if match and len(shown.split()) > 1 else shown
+
+
+def shown_as(before: bytes, value: str) -> bytes:
+    """Return how a copied file shows a value that the kernel would have taken."""
+    words = before.replace(b"[", b"").replace(b"]", b"").split()
+    if chosen_word(before) != before and value.encode() in words:
+        return (
+            b" ".join(b"[%b]" % word if word == value.encode() else word for word in words) + b"\n"
+        )
+    return value.encode() + b"\n"
+
+
+def interrupt_name(root: Root, number: str) -> tuple[str, str]:
+    """Return an interrupt's row in /proc/interrupts, less number and counts, and its handlers."""
+    row, cpus = "", 0
+    for line in (root.read("/proc/interrupts") or "").splitlines():
+        first, *words = line.split() or [""]
+        if first.startswith("CPU"):
+            cpus = 1 + len(words)
+        elif first == f"{number}:":
+            row = " ".join(words[cpus:])
+    folder = f"/proc/irq/{number}"
+    handlers = [name for name in root.names(folder) if root.is_folder(f"{folder}/{name}")]
+    return row, " ".join(handlers)
+
+
+def start_ticks(tid: int) -> int | None:
+    """Return when a thread was started, in ticks since boot; None if there is none."""
+    try:
+        stat = Path(f"/proc/{tid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    return int(stat.rpartition(")")[2].split()[19])
+
+
+def _digest(value: bytes) -> str:
+    """Return what stands for a value however its words are spaced."""
+    return sha256(b" ".join(value.split())).hexdigest()
+
+
+def _same(one: Image | None, other: Image | None) -> bool:
+    return one.looks_like(other) if one else other is None
+
+
+def _pointed(path: Path) -> str | None:
+    if not path.is_symlink():
+        return None
+    return os.readlink(path)  # noqa: PTH115 - exactly, not normalised as Path does
+
+
+def _write(path: Path, value: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, value)
+    finally:
+        os.close(descriptor)
+
+
+def _reason(error: OSError) -> str:
+    return f"{error.strerror} ({errno.errorcode.get(error.errno or 0, error.errno)})"
+
+
+def _run(place: Place, *command: str) -> None:
+    """Run a program of the machine.
+
+    Raises:
+        Refused: It failed, or this is the copy of a tree, where nothing is run.
+    """
+    if not place.live:
+        raise Refused("is done on the machine itself only")
+    try:
+        ended = subprocess.run(
+            command,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=_COMMAND_TIMEOUT_S,
+            start_new_session=True,  # Ctrl-C reaches Latenz alone, which ends after this step
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Refused(f"{command[0]}: {error}") from None
+    if ended.returncode:
+        lines = ended.stderr.strip().splitlines() or ["it did not say why"]
+        raise Refused(f"{' '.join(command)} ended with {ended.returncode}: {lines[-1]}")

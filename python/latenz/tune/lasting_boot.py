@@ -1,0 +1,145 @@
+"""The kernel command line of the next boots, as each boot loader keeps it.
+
+GRUB has drop-ins; entries after the Boot Loader Specification (Fedora's GRUB, systemd-boot) and
+/etc/kernel/cmdline, from which new ones are made, are edited. Every boot loader that is found is
+served: a machine may have files of two, and the other's do no harm.
+"""
+
+import re
+from collections.abc import Sequence
+
+from latenz.tune.changes import BootMenuChange
+from latenz.tune.context import Context
+from latenz.tune.lasting import (
+    HEAD,
+    ByHand,
+    Draft,
+    Line,
+    Wish,
+    add_file_change,
+    explained,
+    tokens,
+)
+from latenz.tune.root import Root
+
+GRUB = "/etc/default/grub.d/latenz.cfg"
+KERNEL_CMDLINE = "/etc/kernel/cmdline"
+_MKCONFIG = tuple(
+    f"/usr/{folder}/{name}"
+    for folder in ("sbin", "bin")
+    for name in ("grub-mkconfig", "grub2-mkconfig")
+)
+_ENTRIES = ("/boot/loader/entries", "/boot/efi/loader/entries", "/efi/loader/entries")
+_MENUS = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
+
+
+def add_command_line(wishes: Sequence[Wish], context: Context, draft: Draft) -> None:
+    """Add the changes to all boot loaders that are found; say what to add where there is none."""
+    lines = tokens(wishes, context, draft)
+    if not lines:
+        return
+    before = len(draft.changes)
+    served = _add_entries(lines, context, draft)
+    if _has_drop_ins(context.root):
+        served = True
+        _add_grub(lines, context, draft)
+    if not served:
+        text = " ".join(line.value for line in lines)
+        title = "The boot loader of this machine is not known"
+        advice = f"add to the kernel command line: {text}"
+        draft.by_hand.append(ByHand(tuple(_entries(lines)), title, advice))
+    elif len(draft.changes) > before:
+        draft.note("the kernel command line takes effect at the next boot")
+
+
+def _entries(lines: Sequence[Line]) -> list[str]:
+    return list(dict.fromkeys(entry for line in lines for entry in line.entries))
+
+
+def _has_drop_ins(root: Root) -> bool:
+    """Return whether GRUB's menu is made with the files of /etc/default/grub.d."""
+    texts = [text for path in _MKCONFIG if (text := root.read(path)) is not None]
+    if texts:
+        return any("/default/grub.d" in text for text in texts)
+    return root.is_folder("/etc/default/grub.d") or (
+        root.exists("/etc/default/grub") and root.exists("/etc/debian_version")
+    )
+
+
+def _add_grub(lines: Sequence[Line], context: Context, draft: Draft) -> None:
+    entries = _entries(lines)
+    content = HEAD + "".join(dict.fromkeys(map(explained, lines)))
+    if again := _given_otherwise(lines, context):
+        patterns = "|".join(f"{name}|{name}=*" for name in again)
+        content += (
+            "# Without what is set again below: of some settings the kernel takes the first.\n"
+            "latenz_others() {\n  set -f\n  for word in $1; do\n"
+            f'    case $word in {patterns}) ;; *) printf "%s " "$word" ;; esac\n'
+            "  done\n}\n"
+            'GRUB_CMDLINE_LINUX="$(latenz_others "${GRUB_CMDLINE_LINUX:-}")"\n'
+            'GRUB_CMDLINE_LINUX_DEFAULT="$(latenz_others "${GRUB_CMDLINE_LINUX_DEFAULT:-}")"\n'
+        )
+    text = " ".join(line.value for line in lines)
+    content += f'GRUB_CMDLINE_LINUX="${{GRUB_CMDLINE_LINUX:-}} {text}"\n'
+    before = len(draft.changes)
+    add_file_change(GRUB, content, entries, context, draft)
+    menu = next((path for path in _MENUS if context.root.exists(path)), None)
+    if len(draft.changes) == before:
+        return
+    if context.root.live and menu:
+        draft.changes.append(BootMenuChange(path=menu, entries=tuple(entries)))  # type: ignore[arg-type]
+    else:
+        draft.note("run update-grub on the machine itself, so that GRUB's menu takes it up")
+
+
+def _given_otherwise(lines: Sequence[Line], context: Context) -> list[str]:
+    """Return names of ours that the machine's command line gives another value already."""
+    ours = {line.name.replace("-", "_"): line for line in lines}
+    given = context.parameters or ()
+    return sorted(
+        ours[name].name
+        for name, value in dict(given).items()
+        if name in ours and ours[name].value.partition("=")[2] != value
+    )
+
+
+def _add_entries(lines: Sequence[Line], context: Context, draft: Draft) -> bool:
+    """Edit boot entries, but for those that rescue; return whether there are any."""
+    root = context.root
+    paths = [
+        path
+        for folder in _ENTRIES
+        for path in root.glob(f"{folder}/*.conf")
+        if "rescue" not in path
+    ]
+    for path in paths:
+        if text := root.read(path):
+            add_file_change(path, _with_options(text, lines), _entries(lines), context, draft)
+    if (text := root.read(KERNEL_CMDLINE)) is not None:
+        content = _with_tokens(text.strip(), lines) + "\n"
+        add_file_change(KERNEL_CMDLINE, content, _entries(lines), context, draft)
+    elif paths:
+        draft.note(
+            f"there is no {KERNEL_CMDLINE}: a new kernel takes over what the running one has"
+        )
+    return bool(paths) or text is not None
+
+
+def _with_options(entry: str, lines: Sequence[Line]) -> str:
+    """Return a boot entry whose options are ours after the others."""
+    rows = entry.splitlines()
+    options = [at for at, row in enumerate(rows) if re.match(r"options(\s|$)", row)]
+    if not options:
+        return "\n".join([*rows, "options " + " ".join(line.value for line in lines)]) + "\n"
+    for at in options:
+        others = _with_tokens(rows[at][len("options") :].strip(), lines, add=at == options[-1])
+        rows[at] = f"options {others}".rstrip()
+    return "\n".join(rows) + "\n"
+
+
+def _with_tokens(command_line: str, lines: Sequence[Line], *, add: bool = True) -> str:
+    """Return a command line with ours at its end, and no others of their names."""
+    ours = {line.name for line in lines}
+    words = re.findall(r'(?:[^\s"]|"[^"]*"?)+', command_line)
+    kept = [word for word in words if word.partition("=")[0] not in ours]
+    return " ".join([*kept, *(line.value for line in lines if add)])

@@ -1,0 +1,356 @@
+"""What would have to change on a machine so that its checks are right; nothing is changed here."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from latenz.tune.catalogue import chosen
+from latenz.tune.changes import (
+    AnyChange,
+    FileChange,
+    FolderChange,
+    LinkChange,
+    ServiceChange,
+    ThreadChange,
+    WriteChange,
+    chosen_word,
+    interrupt_name,
+    start_ticks,
+)
+from latenz.tune.check import Check
+from latenz.tune.context import Context, NotKnown
+from latenz.tune.cpus import format_list, parse_list, parse_mask
+from latenz.tune.lasting import ByHand, Draft, Wish, add_disabled, add_lasting
+from latenz.tune.lasting_boot import add_command_line
+from latenz.tune.model import Affinity, Entry, Policy, Service, Write
+from latenz.tune.root import Root
+from latenz.tune.services import unit_states
+from latenz.tune.targets import targets
+from latenz.tune.tasks import Thread
+
+_IRQ = re.compile(r"/proc/irq/(\d+)/")
+_POLICIES = {"other": os.SCHED_OTHER, "fifo": os.SCHED_FIFO, "rr": os.SCHED_RR}
+_RIVALS = (
+    ("irqbalance.service", r"/proc/irq/", "moves interrupts between CPUs every 10 seconds"),
+    (
+        "thermald.service",
+        r"cpufreq|pstate|cpuidle|cstate|idle=",
+        "changes clocks and idles CPUs to cool them",
+    ),
+    (
+        "tuned.service",
+        r"sysctl=|/proc/sys/|'/sys/",
+        "sets sysctls, governors and affinities of its own profile",
+    ),
+    (
+        "power-profiles-daemon.service",
+        r"cpufreq|pstate",
+        "sets governor, energy preference and turbo as the desktop asks",
+    ),
+)
+"""Services that set the same as we do: unit, what of ours they undo, and how."""
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A service that would undo something.
+
+    Attributes:
+        unit: Its name.
+        state: Whether it is active, enabled, or both.
+        why: What it does.
+        entries: Ids of the entries whose changes it would undo.
+        remedy: What is done, or has to be done, about it.
+    """
+
+    unit: str
+    state: str
+    why: str
+    entries: tuple[str, ...]
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that would change, and what would not.
+
+    Attributes:
+        root: The machine's files.
+        isolated: The CPUs chosen, as a list; empty if none are.
+        profile: What the machine is for.
+        changes: In the order in which they are carried out.
+        by_hand: What only a person can do.
+        withheld: Entries that are wrong, but give something up, and were not asked for by name;
+            each with what they give up.
+        conflicts: Services that would undo some of it.
+        notes: What else to know.
+    """
+
+    root: Root
+    isolated: str
+    profile: str
+    changes: tuple[AnyChange, ...]
+    by_hand: tuple[ByHand, ...] = ()
+    withheld: tuple[Entry, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which entries the user wants changed.
+
+    Attributes:
+        include: Also these, which give up security, safety or a function.
+        only: No others than these; none: all that are wrong.
+        skip: Not these.
+
+    Raises:
+        BadInput: There is no such entry.
+    """
+
+    include: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for option in ("include", "only", "skip"):
+            chosen(getattr(self, option), f"--{option}")
+
+
+def plan(context: Context, checks: Sequence[Check], choice: Choice) -> Plan:
+    """Return what would make the wrong checks right.
+
+    Args:
+        context: The machine.
+        checks: What was found, of the entries to be looked at.
+        choice: Which of them to change.
+    """
+    wrong = [
+        check.entry for check in checks if check.state == "wrong" and _is_chosen(check, choice)
+    ]
+    withheld = [entry for entry in wrong if entry.consent and entry.id not in choice.include]
+    draft = Draft()
+    for each in checks:
+        if each.id in {*choice.include, *choice.only} and each.state != "wrong":
+            draft.note(f"{each.id}: {each.state}{f' ({each.reason})' if each.reason else ''}")
+    entries = [
+        entry for entry in wrong if entry not in withheld and _can_act(entry, context, draft)
+    ]
+    _add_now(entries, context, draft)
+    later = [Wish(entry, action) for entry in entries for action in entry.boot]
+    disabled = _disabled(later, context)
+    add_lasting(later, context, draft)
+    add_command_line(later, context, draft)
+    add_disabled(disabled, context, draft)
+    _add_advice(entries, draft)
+    changes = _in_order(_with_folders(_once(draft.changes), context.root))
+    return Plan(
+        context.root,
+        format_list(context.isolated),
+        context.profile,
+        tuple(changes),
+        tuple(draft.by_hand),
+        tuple(withheld),
+        tuple(_conflicts(entries, withheld, changes, context.root)),
+        tuple(draft.notes),
+    )
+
+
+def _is_chosen(check: Check, choice: Choice) -> bool:
+    return check.id not in choice.skip and (not choice.only or check.id in choice.only)
+
+
+def _can_act(entry: Entry, context: Context, draft: Draft) -> bool:
+    """Return whether all that the entry's actions depend on is known; else leave it to a person."""
+    try:
+        for action in (*entry.now, *entry.boot):
+            for value in action.model_dump().values():
+                if isinstance(value, str):
+                    context.paths(value)
+    except NotKnown as reason:
+        draft.by_hand.append(ByHand((entry.id,), entry.title, str(reason)))
+        return False
+    return True
+
+
+def _add_now(entries: Sequence[Entry], context: Context, draft: Draft) -> None:
+    for entry in entries:
+        for action in entry.now:
+            if isinstance(action, Write):
+                _add_writes(entry, action, context, draft)
+            elif isinstance(action, Service):
+                _add_stop(entry, action, context.root, draft)
+            else:
+                _add_threads(entry, action, context, draft)
+
+
+def _add_writes(entry: Entry, action: Write, context: Context, draft: Draft) -> None:
+    root = context.root
+    found = targets(action, context)
+    if not found:
+        draft.note(f"{entry.id}: nothing to write to, there is no {action.write}")
+    for path, value in found:
+        old = root.read_bytes(path)
+        if old is None:
+            draft.note(f"{entry.id}: {path} cannot be read ({root.problem(path)}), nor given back")
+        elif root.live and _is_read_only(path):
+            draft.note(f"{entry.id}: {path} cannot be written while the kernel runs")
+        elif not is_as_wanted(path, chosen_word(old).decode("utf-8", "replace"), value):
+            irq = _IRQ.match(path)
+            name = interrupt_name(root, irq[1]) if irq else None
+            draft.changes.append(
+                WriteChange(path=path, value=value, interrupt=name, entries=(entry.id,))
+            )
+
+
+def _is_read_only(path: str) -> bool:
+    """Return whether a file of the kernel is for reading alone: to root, all look writable."""
+    try:
+        return not Path(path).stat().st_mode & 0o222
+    except OSError:
+        return False
+
+
+def is_as_wanted(path: str, found: str, wanted: str) -> bool:
+    """Return whether a value of the kernel needs no change: sets of CPUs are compared as sets.
+
+    An interrupt that may go to some of the wanted CPUs only is left where somebody put it.
+    """
+    if found.split() == wanted.split():
+        return True
+    name = path.rpartition("/")[2]
+    if "affinity" not in name and "cpu" not in name:
+        return False
+    try:
+        parse = parse_list if name.endswith(("_list", "_cpulist")) else parse_mask
+        one, other = parse(found), parse(wanted)
+    except ValueError:
+        return False
+    return one == other or bool(one and one < other and _IRQ.match(path))
+
+
+def _add_stop(entry: Entry, action: Service, root: Root, draft: Draft) -> None:
+    for unit, state, _ in unit_states(root, action.service) or ():
+        if "active" not in state:
+            continue
+        if root.live and root.is_folder("/run/systemd/system"):
+            draft.changes.append(ServiceChange(unit=unit, entries=(entry.id,)))
+        elif root.live:
+            draft.by_hand.append(
+                ByHand((entry.id,), entry.title, f"stop {unit}: no systemd runs here")
+            )
+        else:
+            draft.note(f"{entry.id}: {unit} is stopped on the machine itself only")
+
+
+def _add_threads(entry: Entry, action: Affinity | Policy, context: Context, draft: Draft) -> None:
+    if not context.root.live:
+        draft.note(f"{entry.id}: threads are changed on the machine itself only")
+        return
+    for thread in context.threads:
+        start = start_ticks(thread.tid)
+        if start is None:
+            continue
+        change = ThreadChange(tid=thread.tid, start=start, name=thread.name, entries=(entry.id,))
+        if isinstance(action, Affinity):
+            cpus = parse_list(context.expand(action.cpus)) & context.online
+            if cpus and thread.allowed != cpus and _is_meant(thread, action):
+                draft.changes.append(change.model_copy(update={"cpus": tuple(sorted(cpus))}))
+        elif fnmatchcase(thread.name, action.threads):
+            policy = (_POLICIES[action.policy], action.priority)
+            draft.changes.append(change.model_copy(update={"policy": policy}))
+
+
+def _is_meant(thread: Thread, action: Affinity) -> bool:
+    kind = "kernel" if thread.kernel else "user"
+    named = fnmatchcase(thread.name, action.affinity)
+    return named and action.of in ("any", kind) and thread.movable == "yes"
+
+
+def _disabled(wishes: Sequence[Wish], context: Context) -> list[tuple[str, str]]:
+    """Return the units that start at boot and should not, each with the entry that wants it."""
+    return [
+        (unit, wish.entry.id)
+        for wish in wishes
+        if isinstance(wish.action, Service)
+        for unit, state, _ in unit_states(context.root, wish.action.service) or ()
+        if "enabled" in state
+    ]
+
+
+def _add_advice(entries: Sequence[Entry], draft: Draft) -> None:
+    changed = {entry for change in draft.changes for entry in change.entries}
+    told = {entry for each in draft.by_hand for entry in each.entries}
+    for entry in entries:
+        if entry.id not in changed | told:
+            advice = entry.advice or "nothing that could be changed was found; see the notes"
+            draft.by_hand.append(ByHand((entry.id,), entry.title, advice))
+
+
+def _once(changes: Iterable[AnyChange]) -> list[AnyChange]:
+    """Return one change for each thing that is changed, with all entries that want it."""
+    kept: dict[tuple[str, str], AnyChange] = {}
+    for change in changes:
+        key: tuple[str, str] = (change.kind, change.what)
+        if isinstance(change, ThreadChange):
+            key = (f"{change.kind} {change.policy is None}", change.what)
+        first = kept.setdefault(key, change)
+        entries = tuple(dict.fromkeys((*first.entries, *change.entries)))
+        kept[key] = first.model_copy(update={"entries": entries})
+    return list(kept.values())
+
+
+def _with_folders(changes: Sequence[AnyChange], root: Root) -> list[AnyChange]:
+    """Return the changes, those before them that make the folders which are missing."""
+    folders: dict[str, FolderChange] = {}
+    for change in changes:
+        if not isinstance(change, FileChange | LinkChange):
+            continue
+        parts = change.path.split("/")[1:-1]
+        for count in range(1, len(parts) + 1):
+            folder = "/" + "/".join(parts[:count])
+            if folder not in folders and not root.is_folder(folder):
+                folders[folder] = FolderChange(path=folder, entries=change.entries)
+    return [*folders.values(), *changes]
+
+
+def _in_order(changes: Sequence[AnyChange]) -> list[AnyChange]:
+    """Return the changes in the order in which they are carried out.
+
+    Services are stopped, and TuneD has set what it sets, before values are written to the kernel:
+    taken back in the opposite order, each of them finds what it left.
+    """
+    order = ("folder", "file", "link", "service", "boot menu", "tuned", "write", "thread")
+    return sorted(changes, key=lambda change: order.index(change.kind))
+
+
+def _conflicts(
+    entries: Sequence[Entry],
+    withheld: Sequence[Entry],
+    changes: Sequence[AnyChange],
+    root: Root,
+) -> Iterable[Conflict]:
+    for unit, pattern, why in _RIVALS:
+        ids = [
+            entry.id
+            for entry in entries
+            if any(re.search(pattern, str(action)) for action in (*entry.now, *entry.boot))
+        ]
+        for _, state, _ in (unit_states(root, unit) or ()) if ids else ():
+            yield Conflict(unit, state, why, tuple(ids), _remedy(unit, changes, withheld))
+
+
+def _remedy(unit: str, changes: Sequence[AnyChange], withheld: Sequence[Entry]) -> str:
+    if any(unit == change.what.rpartition("/")[2] for change in changes if change.kind != "tuned"):
+        return "the plan turns it off"
+    if unit == "tuned.service" and any("/latenz/tuned.conf" in change.what for change in changes):
+        return "its profile latenz takes in the one that is active now, and comes after it"
+    for entry in withheld:
+        services = [action for action in (*entry.now, *entry.boot) if isinstance(action, Service)]
+        if any(fnmatchcase(unit, action.service) for action in services):
+            return f"--include {entry.id} turns it off"
+    return f"systemctl disable --now {unit}, or tell it to keep off the isolated CPUs"

@@ -1,0 +1,380 @@
+"""A machine's files: its own (`/`), a folder that holds another machine's, or a snapshot's tar.
+
+Paths are absolute, as that machine knows them. In a folder or a tar, symbolic links lead to where
+they would lead on that machine, and never out of it.
+"""
+
+import errno
+import os
+import stat
+import tarfile
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from latenz.errors import BadInput
+
+ABSENT = "there is no such file"
+LARGEST = 4 << 20
+"""Files with more bytes than that are not read: none that is asked for is that large."""
+LEFT_OUT = "/latenz/left-out"
+"""In a snapshot: what could not be read when it was taken, as lines of path, tab, reason."""
+_MOST_LINKS = 40  # as Linux
+_MOST_MEMBERS = 1_000_000
+_LARGEST_ARCHIVE = 1 << 30
+_DEEPEST = 16  # folders that ** looks into
+_WILD = frozenset("*?[")
+ResultT = TypeVar("ResultT")
+
+
+class Unreadable(Exception):  # noqa: N818 - an answer, not a mistake in the program
+    """Why something cannot be read, in a few words."""
+
+
+class _Tree(Protocol):
+    """Where files come from. Paths are absolute and hold no `..`; no method follows links."""
+
+    def mode(self, path: str) -> int:
+        """Return type and permissions as `st_mode` does."""
+
+    def target(self, path: str) -> str:
+        """Return what a symbolic link says."""
+
+    def names(self, path: str) -> list[str]:
+        """Return the names in a folder, in any order."""
+
+    def content(self, path: str) -> bytes:
+        """Return the bytes of a regular file."""
+
+
+class Root:
+    """A machine's files.
+
+    Args:
+        path: `/`, another folder, or a tar file, which may be compressed.
+
+    Raises:
+        BadInput: There is no such folder or tar file, or it cannot be read.
+
+    Attributes:
+        path: As given.
+        live: Whether these are the files of the machine that we run on.
+    """
+
+    def __init__(self, path: Path | str = "/") -> None:
+        self.path = Path(path)
+        if "\0" in str(path):
+            raise BadInput("is no path", repr(str(path)[:60]), "give a folder or a tar")
+        real = os.path.realpath(path)
+        self.live = real == "/"
+        self._tree: _Tree
+        if self.live:
+            self._tree = _Machine()
+        elif os.path.isdir(real):  # noqa: PTH112 - one that is closed to us is none, no error
+            self._tree = _Folder(real)
+        else:
+            self._tree = _Archive(self.path)
+
+    def read(self, path: str) -> str | None:
+        """Return the text of a file, None if it cannot be read; `problem` tells why."""
+        content = self.read_bytes(path)
+        return None if content is None else content.decode("utf-8", "replace")
+
+    def read_bytes(self, path: str) -> bytes | None:
+        """Return the bytes of a file, None if it cannot be read."""
+        try:
+            return self.content(path)
+        except Unreadable:
+            return None
+
+    def content(self, path: str) -> bytes:
+        """Return the bytes of a file.
+
+        Raises:
+            Unreadable: With the reason.
+        """
+        return _told(lambda: self._tree.content(self._resolved(path)))
+
+    def problem(self, path: str) -> str | None:
+        """Return why a file cannot be read, None if it can."""
+        try:
+            self.content(path)
+        except Unreadable as reason:
+            return str(reason)
+        return None
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is something, whatever it is."""
+        try:
+            _told(lambda: self._tree.mode(self._resolved(path)))
+        except Unreadable as reason:
+            return str(reason) != ABSENT
+        return True
+
+    def is_folder(self, path: str) -> bool:
+        """Return whether there is a folder."""
+        try:
+            return stat.S_ISDIR(_told(lambda: self._tree.mode(self._resolved(path))))
+        except Unreadable:
+            return False
+
+    def names(self, folder: str) -> list[str]:
+        """Return the sorted names in a folder; none if there is no such folder."""
+        try:
+            return sorted(_told(lambda: self._tree.names(self._resolved(folder))))
+        except Unreadable:
+            return []
+
+    def link(self, path: str) -> str | None:
+        """Return what a symbolic link says, None if there is none."""
+        try:
+            return _told(lambda: self._tree.target(self._resolved(path, last=False)))
+        except Unreadable:
+            return None
+
+    def glob(self, pattern: str) -> list[str]:
+        """Return the sorted paths that match: `*`, `?`, `[...]` in names, `**` for folders."""
+        parts = [part for part in pattern.split("/") if part]
+        return sorted(set(self._matches("", parts)))
+
+    def _matches(self, folder: str, parts: list[str]) -> Iterator[str]:
+        if not parts:
+            yield folder or "/"
+            return
+        first, *rest = parts
+        if first == "**":
+            yield from self._matches(folder, rest)
+            for below in self._folders_below(folder, _DEEPEST):
+                yield from self._matches(below, rest)
+        elif _WILD.isdisjoint(first):
+            path = f"{folder}/{first}"
+            if rest or self._is_there(path):
+                yield from self._matches(path, rest)
+        else:
+            for name in self._listed(folder or "/"):
+                if fnmatchcase(name, first):
+                    yield from self._matches(f"{folder}/{name}", rest)
+
+    def _is_there(self, path: str) -> bool:
+        """Return whether there is something, be it a link that leads nowhere."""
+        try:
+            _told(lambda: self._tree.mode(self._resolved(path, last=False)))
+        except Unreadable as reason:
+            return str(reason) != ABSENT
+        return True
+
+    def _folders_below(self, folder: str, depth: int) -> Iterator[str]:
+        """Give all folders below one, without following links."""
+        for name in self._listed(folder or "/") if depth else ():
+            path = f"{folder}/{name}"
+            try:
+                if not stat.S_ISDIR(_told(lambda at=path: self._tree.mode(at))):  # type: ignore[misc]
+                    continue
+            except Unreadable:
+                continue
+            yield path
+            yield from self._folders_below(path, depth - 1)
+
+    def _listed(self, folder: str) -> list[str]:
+        return Root.names(self, folder)
+
+    def _resolved(self, path: str, *, last: bool = True) -> str:
+        """Return the path with all links followed, the last one only if wanted.
+
+        Raises:
+            OSError: Nothing is there, or links lead in a circle.
+        """
+        if self.live:
+            return path
+        left = [part for part in reversed(path.split("/")) if part]
+        done: list[str] = []
+        links = 0
+        while left:
+            part = left.pop()
+            if part in (".", ".."):
+                del done[len(done) - (part == "..") :]
+                continue
+            here = "/" + "/".join([*done, part])
+            if not stat.S_ISLNK(self._tree.mode(here)) or not (left or last):
+                done.append(part)
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            target = self._tree.target(here)
+            if target.startswith("/"):
+                done = []
+            left += [part for part in reversed(target.split("/")) if part]
+        return "/" + "/".join(done)
+
+
+def _told(action: Callable[[], ResultT]) -> ResultT:
+    """Do something with a tree; give the reason if that fails."""
+    try:
+        return action()
+    except (FileNotFoundError, NotADirectoryError):
+        raise Unreadable(ABSENT) from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise Unreadable(reason[:1].lower() + reason[1:]) from None
+    except ValueError:  # a path with a null character
+        raise Unreadable(ABSENT) from None
+
+
+class _Folder:
+    """A folder that holds another machine's files."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder.rstrip("/")
+
+    def mode(self, path: str) -> int:
+        return os.lstat(self._folder + path).st_mode
+
+    def target(self, path: str) -> str:
+        return os.readlink(self._folder + path)  # noqa: PTH115 - a text, not to be normalised
+
+    def names(self, path: str) -> list[str]:
+        return os.listdir(self._folder + path)  # noqa: PTH208 - names alone
+
+    def content(self, path: str) -> bytes:
+        # A link or a pipe put there meanwhile is not followed, and not waited for.
+        return _content(self._folder + path, os.O_NOFOLLOW)
+
+
+class _Machine(_Folder):
+    """The machine that we run on, whose kernel follows the links."""
+
+    def __init__(self) -> None:
+        super().__init__("/")
+
+    def mode(self, path: str) -> int:
+        return os.stat(path).st_mode  # noqa: PTH116 - a text, as everywhere here
+
+    def content(self, path: str) -> bytes:
+        return _content(path, 0)
+
+
+def _content(path: str, flags: int) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, "is a folder")
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "is no regular file")
+        found = bytearray()
+        while part := os.read(descriptor, 1 << 16):
+            found += part
+            if len(found) > LARGEST:
+                raise OSError(errno.EFBIG, "is larger than 4 MiB")
+    finally:
+        os.close(descriptor)
+    return bytes(found)
+
+
+class _Archive:
+    """A tar with a machine's files, of which the small ones are kept in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._modes: dict[str, int] = {"/": stat.S_IFDIR}
+        self._contents: dict[str, bytes] = {}
+        self._targets: dict[str, str] = {}
+        self._refused: dict[str, str] = {}
+        self._below: dict[str, set[str]] = {"/": set()}
+        try:
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise _no_snapshot(path, "no regular file")
+            with tarfile.open(path) as archive:
+                self._take(path, archive)
+        except FileNotFoundError:
+            raise BadInput(
+                "there is no such folder or tar", str(path), "give one, or leave it out for /"
+            ) from None
+        except (tarfile.TarError, EOFError, ValueError, ArithmeticError) as error:
+            raise _no_snapshot(path, str(error)) from None
+        except OSError as error:
+            raise _no_snapshot(path, error.strerror or str(error)) from None
+        for line in self._contents.get(LEFT_OUT, b"").decode("utf-8", "replace").splitlines():
+            left_out, _, reason = line.partition("\t")
+            self._add(left_out, stat.S_IFREG)
+            self._refused[left_out] = reason
+
+    def _take(self, path: Path, archive: tarfile.TarFile) -> None:
+        size = 0
+        for count, member in enumerate(archive, 1):
+            size += member.size
+            if size > _LARGEST_ARCHIVE or count > _MOST_MEMBERS:
+                raise _no_snapshot(path, "it holds more than a machine's settings")
+            parts = [part for part in member.name.split("/") if part not in ("", ".")]
+            if ".." in parts:
+                continue
+            name = "/" + "/".join(parts)
+            if member.isdir():
+                self._add(name, stat.S_IFDIR)
+            elif member.issym():
+                self._add(name, stat.S_IFLNK)
+                self._targets[name] = member.linkname
+            elif member.isreg():
+                self._add(name, stat.S_IFREG)
+                self._keep(name, archive, member)
+            elif member.islnk():
+                self._keep_hard_link(name, "/" + member.linkname.removeprefix("./").lstrip("/"))
+            else:
+                self._add(name, stat.S_IFCHR)
+
+    def _keep(self, name: str, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+        if member.size > LARGEST:
+            self._refused[name] = "is larger than 4 MiB"
+        elif file := archive.extractfile(member):
+            self._contents[name] = file.read()
+
+    def _keep_hard_link(self, name: str, other: str) -> None:
+        if other in self._contents:
+            self._add(name, stat.S_IFREG)
+            self._contents[name] = self._contents[other]
+
+    def _add(self, name: str, mode: int) -> None:
+        if name == "/":
+            return
+        self._modes[name] = mode
+        for kept in (self._contents, self._targets, self._refused):
+            kept.pop(name, None)  # the last one of a name counts, as when a tar is unpacked
+        if mode == stat.S_IFDIR:
+            self._below.setdefault(name, set())
+        folder, _, last = name.rpartition("/")
+        folder = folder or "/"
+        if self._modes.get(folder) != stat.S_IFDIR:
+            self._add(folder, stat.S_IFDIR)
+        self._below[folder].add(last)
+
+    def mode(self, path: str) -> int:
+        if path not in self._modes:
+            raise FileNotFoundError(errno.ENOENT, path)
+        return self._modes[path]
+
+    def target(self, path: str) -> str:
+        if path not in self._targets:
+            raise OSError(errno.EINVAL, "is no link")
+        return self._targets[path]
+
+    def names(self, path: str) -> list[str]:
+        if self.mode(path) != stat.S_IFDIR:
+            raise NotADirectoryError(errno.ENOTDIR, path)
+        return list(self._below[path])
+
+    def content(self, path: str) -> bytes:
+        mode = self.mode(path)
+        if mode == stat.S_IFDIR:
+            raise IsADirectoryError(errno.EISDIR, "is a folder")
+        if path in self._refused:
+            raise OSError(errno.EACCES, self._refused[path])
+        if path not in self._contents:
+            raise OSError(errno.EINVAL, "is no regular file")
+        return self._contents[path]
+
+
+def _no_snapshot(path: Path, reason: str) -> BadInput:
+    return BadInput(
+        f"is no folder and no tar ({reason[:100]})", str(path), "make one: latenz tune snapshot"
+    )
