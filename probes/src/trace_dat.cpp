@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace_dat.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <queue>
+#include <set>
+
+#include "failure.hpp"
+
+namespace latenz::trace {
+namespace {
+
+constexpr std::uint16_t section_options = 0;
+constexpr std::uint16_t section_buffer = 3;
+constexpr std::uint16_t section_headers = 16;
+constexpr std::uint16_t section_ftrace_formats = 17;
+constexpr std::uint16_t section_event_formats = 18;
+constexpr std::uint16_t section_functions = 19;
+constexpr std::uint16_t section_command_lines = 21;
+constexpr std::uint64_t section_header_size = 16;
+
+constexpr std::uint16_t option_done = 0;
+constexpr std::uint16_t option_buffer = 3;
+constexpr std::uint16_t option_clock = 4;
+constexpr std::uint16_t option_offset = 7;
+constexpr std::uint16_t option_tsc = 14;
+constexpr std::uint16_t option_text_buffer = 22;
+
+constexpr std::uint64_t largest_format = 1U << 20U;
+constexpr std::uint64_t largest_list = 1U << 24U;
+constexpr std::uint32_t most_cpus = 65536;
+constexpr std::size_t most_names = 200000;
+
+std::uint32_t checked_page_size(std::uint32_t size, std::uint64_t place) {
+  constexpr std::uint32_t smallest = 512;
+  constexpr std::uint32_t largest = 1U << 24U;
+  if (size < smallest || size > largest) throw Damage(place, "its page size is impossible");
+  return size;
+}
+
+std::string until_zero(std::string text) {
+  text.resize(std::min(text.find('\0'), text.size()));
+  return text;
+}
+
+}  // namespace
+
+/// The records of one CPU in one buffer, of which the next one is known.
+struct TraceDat::Stream {
+  Stream(std::unique_ptr<Pages> pages, const PageLayout& layout, const Data& its_data)
+      : ring(std::move(pages), layout), data(its_data) {}
+  RingReader ring;
+  Data data;
+  Record record;
+};
+
+TraceDat::TraceDat(const FileSource& file) : file_(file) {
+  description_.format = "trace.dat";
+  try {
+    Cursor cursor(file, dat_magic.size(), file.size(), false);
+    description_.version = cursor.string(16);
+    big_endian_ = cursor.u8() != 0;
+    cursor.skip(1);  // size of long in user space
+    cursor = Cursor(file, cursor.position(), file.size(), big_endian_);
+    page_size_ = checked_page_size(cursor.u32(), cursor.position());
+    if (description_.version == "6") {
+      read_version_6(cursor);
+    } else if (description_.version == "7") {
+      description_.compression = cursor.string(64);
+      cursor.string(64);
+      const std::uint64_t options = cursor.u64();
+      const std::uint64_t first = cursor.position();
+      read_version_7(options);
+      const bool is_complete = !data_.empty() && has_layout_ && !formats_.empty();
+      if (description_.damages > 0 && !is_complete) {
+        recover_7(first);
+      } else {
+        walk_7(first, [](const Section&) {});
+      }
+    } else {
+      throw Damage(dat_magic.size(), "its version is none of 6 and 7, which can be read");
+    }
+  } catch (const Damage& damage) {
+    tell(damage, "header");
+  }
+}
+
+void TraceDat::tell(const Damage& damage, const std::string& what) {
+  description_.damaged("byte " + std::to_string(damage.offset()) + " (" + what +
+                       "): " + damage.what());
+}
+
+void TraceDat::read_version_6(Cursor cursor) {
+  read_header_pages(cursor);
+  read_ftrace_formats(cursor);
+  read_event_formats(cursor);
+  const std::uint32_t functions = cursor.u32();
+  functions_section_ = Section{section_functions, false, cursor.position(), functions};
+  cursor.skip(functions);
+  cursor.skip(cursor.u32());  // formats of trace_printk
+  read_command_lines(cursor);
+  const std::uint32_t cpus = cursor.u32();
+  if (cpus > most_cpus) throw Damage(cursor.place(), "its number of CPUs is impossible");
+  read_options_6(cursor, cpus);
+}
+
+void TraceDat::read_options_6(Cursor& cursor, std::uint32_t cpus) {
+  std::vector<std::pair<std::uint64_t, std::string>> instances;
+  std::string kind = until_zero(cursor.take(10));
+  if (kind == "options  ") {
+    while (const std::uint16_t id = cursor.u16()) {
+      const std::uint32_t size = cursor.u32();
+      cursor.need(size);
+      Cursor option(file_, cursor.position(), cursor.position() + size, big_endian_);
+      cursor.skip(size);
+      if (id == option_buffer) {
+        const std::uint64_t offset = option.u64();
+        instances.emplace_back(offset, option.string());
+      } else {
+        read_option_7(id, option);
+      }
+    }
+    kind = until_zero(cursor.take(10));
+  }
+  if (kind == "latency  ") {
+    throw probe::Failure("it holds the text of a latency tracer, not events; print it by " +
+                         std::string("trace-cmd report and give the text"));
+  }
+  if (kind != "flyrecord") throw Damage(cursor.place(), "no list of the CPUs' data follows");
+  read_buffer_6(cursor, cpus, "");
+  for (const auto& [offset, name] : instances) {
+    if (offset > file_.size()) throw Damage(file_.size(), "buffer '" + name + "' is missing");
+    Cursor buffer(file_, offset, file_.size(), big_endian_);
+    if (until_zero(buffer.take(10)) != "flyrecord") {
+      throw Damage(offset, "buffer '" + name + "' is missing");
+    }
+    read_buffer_6(buffer, cpus, name);
+  }
+}
+
+void TraceDat::read_buffer_6(Cursor& cursor, std::uint32_t cpus, const std::string& name) {
+  description_.buffers.push_back(name);
+  for (std::uint32_t cpu = 0; cpu < cpus; ++cpu) {
+    const std::uint64_t offset = cursor.u64();
+    const std::uint64_t size = cursor.u64();
+    if (size == 0) continue;
+    data_.push_back(
+        {static_cast<int>(cpu), description_.buffers.size() - 1, offset, size, page_size_, false});
+  }
+}
+
+TraceDat::Section TraceDat::section_at(std::uint64_t offset) const {
+  if (offset > file_.size() || section_header_size > file_.size() - offset) {
+    throw Damage(file_.size(), "the file ends at byte " + std::to_string(file_.size()));
+  }
+  Cursor cursor(file_, offset, file_.size(), big_endian_);
+  Section section;
+  section.id = cursor.u16();
+  section.compressed = (cursor.u16() & 1U) != 0;
+  cursor.skip(4);  // its description
+  section.size = cursor.u64();
+  section.start = cursor.position();
+  return section;
+}
+
+void TraceDat::read_version_7(std::uint64_t options) {
+  std::set<std::uint64_t> seen;
+  while (options != 0 && seen.insert(options).second) {
+    try {
+      const Section section = section_at(options);
+      if (section.id != section_options) throw Damage(options, "no options are there");
+      const auto source = restored(section);
+      Cursor cursor(*source, 0, source->size(), big_endian_);
+      options = 0;
+      while (cursor.left() > 0) {
+        const std::uint16_t id = cursor.u16();
+        const std::uint32_t size = cursor.u32();
+        cursor.need(size);
+        Cursor option(*source, cursor.position(), cursor.position() + size, big_endian_);
+        cursor.skip(size);
+        if (id == option_done) {
+          options = option.u64();
+          break;
+        }
+        read_option_7(id, option);
+      }
+    } catch (const Damage& damage) {
+      tell(damage, "options");
+      return;
+    }
+  }
+}
+
+void TraceDat::read_option_7(std::uint16_t id, Cursor option) {
+  if (id == option_buffer) {
+    read_buffer_7(option);
+  } else if (id == option_clock) {
+    set_clock(option.take(option.left()));
+  } else if (id == option_offset) {
+    const std::string text = until_zero(option.take(option.left()));
+    std::from_chars(text.data(), text.data() + text.size(), offset_ns_);
+  } else if (id == option_tsc) {
+    tsc_ = {option.u32(), option.u32(), option.u64()};
+  } else if (id == option_text_buffer) {
+    description_.notes.emplace_back(
+        "the text of a latency tracer in the file is not read; trace-cmd report prints it");
+  } else if (id >= section_headers && id <= section_command_lines) {
+    const std::uint64_t offset = option.u64();
+    try {
+      const Section section = section_at(offset);
+      if (section.id != id) throw Damage(offset, "section " + std::to_string(id) + " is missing");
+      read_metadata(section);
+    } catch (const Damage& damage) {
+      tell(damage, "section " + std::to_string(id));
+    }
+  }
+}
+
+void TraceDat::read_buffer_7(Cursor option) {
+  const std::uint64_t offset = option.u64();
+  description_.buffers.push_back(option.string());
+  set_clock(option.string());
+  const std::uint32_t page_size = checked_page_size(option.u32(), option.place());
+  const std::uint32_t cpus = option.u32();
+  if (cpus > most_cpus) throw Damage(option.place(), "its number of CPUs is impossible");
+  const Section section = section_at(offset);
+  for (std::uint32_t i = 0; i < cpus; ++i) {
+    const std::uint32_t cpu = option.u32();
+    const std::uint64_t start = option.u64();
+    const std::uint64_t size = option.u64();
+    if (cpu > most_cpus) throw Damage(option.place(), "the number of a CPU is impossible");
+    if (size == 0) continue;
+    data_.push_back({static_cast<int>(cpu), description_.buffers.size() - 1, start, size, page_size,
+                     section.compressed});
+  }
+}
+
+/// Sections stand one behind the other; throws `Damage` if the last one is cut.
+void TraceDat::walk_7(std::uint64_t first, const std::function<void(const Section&)>& visit) const {
+  constexpr int most_sections = 100000;
+  std::uint64_t offset = first;
+  for (int i = 0; i < most_sections && offset < file_.size(); ++i) {
+    const Section section = section_at(offset);
+    visit(section);
+    if (section.size > file_.size() - section.start) {
+      throw Damage(file_.size(), "the file ends at byte " + std::to_string(file_.size()));
+    }
+    offset = section.start + section.size;
+  }
+}
+
+/// A file whose end is missing has lost the options that tell where everything is.
+void TraceDat::recover_7(std::uint64_t first) {
+  const bool has_data = !data_.empty();
+  walk_7(first, [this, has_data](const Section& section) {
+    try {
+      if (section.id == section_buffer && !has_data) {
+        recover_buffer_7(section);
+      } else if (section.id >= section_headers && section.id <= section_command_lines) {
+        read_metadata(section);
+      }
+    } catch (const Damage& damage) {
+      tell(damage, "section " + std::to_string(section.id));
+    }
+  });
+}
+
+/// The first page or chunk that a buffer starts with is aligned to a page; CPUs follow each other.
+void TraceDat::recover_buffer_7(const Section& section) {
+  const std::uint64_t end = std::min(section.start + section.size, file_.size());
+  const auto aligned = [this](std::uint64_t offset) {
+    return (offset + page_size_ - 1) / page_size_ * page_size_;
+  };
+  description_.buffers.emplace_back();
+  const std::size_t buffer = description_.buffers.size() - 1;
+  int cpu = 0;
+  if (!section.compressed) {
+    // Where a page is older than the one before it, the next CPU starts.
+    std::uint64_t start = aligned(section.start);
+    std::uint64_t before = 0;
+    for (std::uint64_t page = start; page + 8 <= end; page += page_size_) {
+      const std::uint64_t t_ns = Cursor(file_, page, end, big_endian_).u64();
+      if (t_ns < before) {
+        data_.push_back({cpu++, buffer, start, page - start, page_size_, false});
+        start = page;
+      }
+      before = t_ns;
+    }
+    if (start < end) data_.push_back({cpu, buffer, start, end - start, page_size_, false});
+    return;
+  }
+  for (std::uint64_t start = aligned(section.start); start < end;) {
+    Cursor cursor(file_, start, end, big_endian_);
+    std::uint64_t next = end;
+    try {
+      for (std::uint32_t chunks = cursor.u32(); chunks > 0; --chunks) {
+        const std::uint32_t size = cursor.u32();
+        cursor.skip(4);
+        cursor.skip(size);
+      }
+      next = aligned(cursor.position());
+    } catch (const Damage&) {
+      next = end;  // the last that is there; it is told when its events are read
+    }
+    data_.push_back({cpu++, buffer, start, end - start, page_size_, true});
+    start = next;
+  }
+}
+
+std::unique_ptr<Source> TraceDat::restored(const Section& section) const {
+  Cursor cursor(file_, section.start, file_.size(), big_endian_);
+  cursor.need(section.size);
+  std::uint64_t size = section.size;
+  std::uint64_t full_size = size;
+  if (section.compressed) {
+    size = cursor.u32();
+    full_size = cursor.u32();
+  }
+  constexpr std::uint64_t largest = 1U << 28U;
+  if (size > largest) throw Damage(section.start, "a part has an impossible size");
+  cursor.need(size);
+  std::vector<std::uint8_t> bytes(size);
+  file_.read(cursor.position(), bytes);
+  if (section.compressed) {
+    bytes = decompress(description_.compression, bytes, full_size, section.start);
+  }
+  return std::make_unique<MemorySource>(std::move(bytes), section.start);
+}
+
+void TraceDat::read_metadata(const Section& section) {
+  if (section.id == section_functions) {
+    functions_section_ = section;
+    return;
+  }
+  const auto source = restored(section);
+  Cursor cursor(*source, 0, source->size(), big_endian_);
+  if (section.id == section_headers) read_header_pages(cursor);
+  if (section.id == section_ftrace_formats) read_ftrace_formats(cursor);
+  if (section.id == section_event_formats) read_event_formats(cursor);
+  if (section.id == section_command_lines) read_command_lines(cursor);
+}
+
+void TraceDat::read_header_pages(Cursor& cursor) {
+  const auto part = [&cursor](const std::string& name) {
+    if (cursor.string(32) != name) throw Damage(cursor.place(), name + " is missing");
+    const std::uint64_t size = cursor.u64();
+    if (size > largest_format) throw Damage(cursor.place(), name + " has an impossible size");
+    return cursor.take(size);
+  };
+  const std::uint64_t place = cursor.place();
+  layout_ = parse_page_layout(part("header_page"), big_endian_, place);
+  part("header_event");
+  has_layout_ = true;
+}
+
+void TraceDat::add_format(const std::string& text) {
+  auto format = parse_format(text);
+  if (!format) return;  // its events are counted as such
+  const int id = format->id;
+  formats_.insert_or_assign(id, std::move(*format));
+}
+
+void TraceDat::read_ftrace_formats(Cursor& cursor) {
+  for (std::uint32_t count = cursor.u32(); count > 0; --count) {
+    const std::uint64_t size = cursor.u64();
+    if (size > largest_format) throw Damage(cursor.place(), "a format has an impossible size");
+    add_format(cursor.take(size));
+  }
+}
+
+void TraceDat::read_event_formats(Cursor& cursor) {
+  for (std::uint32_t systems = cursor.u32(); systems > 0; --systems) {
+    cursor.string();
+    read_ftrace_formats(cursor);
+  }
+}
+
+void TraceDat::read_command_lines(Cursor& cursor) {
+  const std::uint64_t size = cursor.u64();
+  if (size > largest_list) throw Damage(cursor.place(), "the list of threads is impossibly long");
+  const std::string text = cursor.take(size);
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    const std::string_view line = std::string_view(text).substr(start, end - start);
+    int pid = 0;
+    const auto [stop, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
+    const auto length = static_cast<std::size_t>(stop - line.data());
+    if (error == std::errc() && length + 1 < line.size() && names_.size() < most_names) {
+      names_[pid] = line.substr(length + 1);
+    }
+    start = end + 1;
+  }
+}
+
+void TraceDat::read_functions() {
+  if (!functions_section_) return;
+  try {
+    const auto source = restored(*functions_section_);
+    Cursor cursor(*source, 0, source->size(), big_endian_);
+    if (description_.version == "7") cursor.skip(4);
+    functions_ = Functions(cursor.take(cursor.left()));
+  } catch (const Damage& damage) {
+    tell(damage, "names of functions");
+  }
+}
+
+/// Of the file trace_clock, in which the clock that was taken stands in brackets.
+void TraceDat::set_clock(std::string_view text) {
+  const auto open = text.find('[');
+  if (open != std::string_view::npos) text = text.substr(open + 1);
+  text = text.substr(0, text.find_first_of(std::string_view("]\0\n ", 4)));
+  if (!text.empty()) description_.clock = text;
+}
+
+void TraceDat::check_clock() const {
+  const std::string& clock = description_.clock;
+  const bool has_no_unit = clock == "counter" || (clock == "x86-tsc" && tsc_.multiplier == 0);
+  if (has_no_unit) {
+    throw probe::Failure("its clock '" + clock + "' counts no nanoseconds; record with -C mono");
+  }
+}
+
+std::int64_t TraceDat::nanoseconds(std::uint64_t stamp) const {
+  if (tsc_.multiplier != 0 &&
+      (description_.clock == "x86-tsc" || description_.clock == "tsc2nsec")) {
+    const std::uint64_t high = (stamp >> 32U) * tsc_.multiplier;
+    const std::uint64_t low = (stamp & 0xffffffffU) * tsc_.multiplier;
+    const unsigned shift = tsc_.shift & 31U;
+    stamp = (high << (32U - shift)) + (low >> shift) + tsc_.offset;
+  }
+  return static_cast<std::int64_t>(stamp + static_cast<std::uint64_t>(offset_ns_));
+}
+
+void TraceDat::read(Consumer& consumer, bool wants_functions) {
+  if (!has_layout_ && description_.truncated_at.empty()) {
+    tell(Damage(file_.size(), "the description of the ring buffer's pages is missing"), "header");
+  }
+  if (!has_layout_) return;
+  check_clock();
+  if (wants_functions) read_functions();
+  std::vector<std::unique_ptr<Stream>> streams;
+  const auto is_later = [](const Stream* a, const Stream* b) {
+    return a->record.t_ns > b->record.t_ns;
+  };
+  std::priority_queue<Stream*, std::vector<Stream*>, decltype(is_later)> queue(is_later);
+  for (const Data& data : data_) {
+    auto pages = data.compressed ? compressed_pages(file_, data.offset, data.page_size,
+                                                    description_.compression, big_endian_)
+                                 : plain_pages(file_, data.offset, data.size, data.page_size);
+    streams.push_back(std::make_unique<Stream>(std::move(pages), layout_, data));
+    if (advance(*streams.back(), consumer)) queue.push(streams.back().get());
+  }
+  while (!queue.empty()) {
+    Stream* const first = queue.top();
+    queue.pop();
+    deliver(*first, consumer);
+    if (advance(*first, consumer)) queue.push(first);
+  }
+}
+
+bool TraceDat::advance(Stream& stream, Consumer& consumer) {
+  while (true) {
+    try {
+      const auto record = stream.ring.next();
+      if (const auto lost = stream.ring.take_lost()) consumer.lost(stream.data.cpu, *lost);
+      if (!record) return false;
+      stream.record = *record;
+      return true;
+    } catch (const Damage& damage) {
+      tell(damage, "CPU " + std::to_string(stream.data.cpu));
+    }
+  }
+}
+
+void TraceDat::deliver(Stream& stream, Consumer& consumer) {
+  const Record& record = stream.record;
+  Event event;
+  event.t_ns = nanoseconds(record.t_ns);
+  event.cpu = stream.data.cpu;
+  BinaryFields fields(big_endian_);
+  static const Format unknown{};
+  const int id = record.bytes.size() < 8
+                     ? -1
+                     : static_cast<int>(number_of(record.bytes.first(2), big_endian_));
+  const auto found = formats_.find(id);
+  const Format& format = found == formats_.end() ? unknown : found->second;
+  fields.set(format, record.bytes);
+  fields.set_functions(&functions_);
+  event.fields = &fields;
+  event.name = format.name.empty() ? "unknown" : std::string_view(format.name);
+  event.kind = is_owner(stream, id) ? format.kind : Kind::other;
+  event.pid = static_cast<int>(fields.number("common_pid").value_or(-1));
+  const auto name = names_.find(event.pid);
+  if (name != names_.end()) event.comm = name->second;
+  if (event.pid == 0) event.comm = "<idle>";
+  if (format.kind == Kind::sched_switch) learn_names(event);
+  consumer.event(event);
+}
+
+/// saved_cmdlines forgets; the scheduler's own events tell who a thread is.
+void TraceDat::learn_names(const Event& event) {
+  for (const auto& [pid_name, comm_name] :
+       {std::pair("prev_pid", "prev_comm"), std::pair("next_pid", "next_comm")}) {
+    const auto pid = event.fields->number(pid_name);
+    if (!pid || names_.size() >= most_names) continue;
+    auto& known = names_[static_cast<int>(*pid)];
+    if (known.empty()) known = event.fields->text(comm_name).value_or("");
+  }
+}
+
+/// The same event of a CPU may be recorded in several buffers: it happened only once.
+bool TraceDat::is_owner(const Stream& stream, int format) {
+  if (description_.buffers.size() < 2) return true;
+  const std::uint64_t key =
+      static_cast<std::uint64_t>(stream.data.cpu) << 32U | static_cast<std::uint32_t>(format);
+  const std::size_t owner = owners_.try_emplace(key, stream.data.buffer).first->second;
+  if (owner == stream.data.buffer) return true;
+  if (!std::exchange(told_owners_, true)) {
+    description_.notes.push_back(
+        "some events are recorded in several buffers; of each, the one in '" +
+        description_.buffers[owner] + "' or the first is taken");
+  }
+  return false;
+}
+
+}  // namespace latenz::trace

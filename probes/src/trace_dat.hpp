@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of trace-cmd (trace.dat, versions 6 and 7: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5)).
+//
+// Not by libtracecmd: that refuses a whole file of which the end is missing. Everything is checked
+// before it is used; what cannot be read is left out and told.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "trace_event.hpp"
+#include "trace_format.hpp"
+#include "trace_ring.hpp"
+#include "trace_source.hpp"
+
+namespace latenz::trace {
+
+inline constexpr std::array<std::uint8_t, 10> dat_magic = {0x17, 0x08, 0x44, 't', 'r',
+                                                           'a',  'c',  'i',  'n', 'g'};
+
+class TraceDat {
+ public:
+  /// Reads all but the events. Throws `probe::Failure` if nothing of the file can be used.
+  explicit TraceDat(const FileSource& file);
+
+  /// Hands all events of all CPUs and buffers over in the order of their times.
+  /// `wants_functions`: addresses of functions are told by name.
+  void read(Consumer& consumer, bool wants_functions);
+
+  /// Complete after `read`.
+  [[nodiscard]] const Description& description() const { return description_; }
+
+ private:
+  struct Data {  ///< of one CPU in one buffer
+    int cpu = 0;
+    std::size_t buffer = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+    std::uint32_t page_size = 0;
+    bool compressed = false;
+  };
+  struct Section {
+    std::uint16_t id = 0;
+    bool compressed = false;
+    std::uint64_t start = 0;  ///< of what follows the section's header
+    std::uint64_t size = 0;
+  };
+  struct Stream;
+
+  void read_version_6(Cursor cursor);
+  void read_options_6(Cursor& cursor, std::uint32_t cpus);
+  void read_buffer_6(Cursor& cursor, std::uint32_t cpus, const std::string& name);
+  void read_version_7(std::uint64_t options);
+  void read_options_7(std::uint64_t offset);
+  void read_option_7(std::uint16_t id, Cursor option);
+  void read_buffer_7(Cursor option);
+  void walk_7(std::uint64_t first, const std::function<void(const Section&)>& visit) const;
+  void recover_7(std::uint64_t first);
+  void recover_buffer_7(const Section& section);
+  [[nodiscard]] Section section_at(std::uint64_t offset) const;
+  void read_metadata(const Section& section);
+  [[nodiscard]] std::unique_ptr<Source> restored(const Section& section) const;
+
+  void read_header_pages(Cursor& cursor);
+  void read_ftrace_formats(Cursor& cursor);
+  void read_event_formats(Cursor& cursor);
+  void add_format(const std::string& text);
+  void read_command_lines(Cursor& cursor);
+  void read_functions();
+  void set_clock(std::string_view text);
+  void check_clock() const;
+
+  void deliver(Stream& stream, Consumer& consumer);
+  bool advance(Stream& stream, Consumer& consumer);
+  void learn_names(const Event& event);
+  [[nodiscard]] bool is_owner(const Stream& stream, int format);
+  [[nodiscard]] std::int64_t nanoseconds(std::uint64_t stamp) const;
+  void tell(const Damage& damage, const std::string& what);
+
+  const FileSource& file_;
+  Description description_;
+  bool big_endian_ = false;
+  std::uint32_t page_size_ = 4096;
+  bool has_layout_ = false;
+  PageLayout layout_;
+  std::unordered_map<int, Format> formats_;
+  std::unordered_map<int, std::string> names_;  ///< of threads, by their ids
+  std::vector<Data> data_;
+  std::optional<Section> functions_section_;  ///< kallsyms, read only if asked for
+  Functions functions_;
+  std::unordered_map<std::uint64_t, std::size_t> owners_;
+  bool told_owners_ = false;
+  struct {
+    std::uint32_t multiplier = 0;
+    std::uint32_t shift = 0;
+    std::uint64_t offset = 0;
+  } tsc_;
+  std::int64_t offset_ns_ = 0;
+};
+
+}  // namespace latenz::trace

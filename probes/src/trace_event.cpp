@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace_event.hpp"
+
+#include <unordered_map>
+
+namespace latenz::trace {
+
+Kind kind_of(std::string_view name) {
+  static const std::unordered_map<std::string_view, Kind> kinds = {
+      {"hrtimer_cancel", Kind::hrtimer_cancel},
+      {"hrtimer_expire_entry", Kind::hrtimer_expire_entry},
+      {"hrtimer_expire_exit", Kind::hrtimer_expire_exit},
+      {"hrtimer_start", Kind::hrtimer_start},
+      {"hwlat", Kind::hwlat},
+      {"kvm_entry", Kind::kvm_entry},
+      {"kvm_exit", Kind::kvm_exit},
+      {"kvm_userspace_exit", Kind::kvm_userspace_exit},
+      {"sched_switch", Kind::sched_switch},
+      {"sched_wakeup", Kind::sched_wakeup},
+      {"sched_waking", Kind::sched_waking},
+      {"timerlat", Kind::timerlat},
+  };
+  const auto found = kinds.find(name);
+  return found == kinds.end() ? Kind::other : found->second;
+}
+
+}  // namespace latenz::trace

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// One event of a trace, whatever file it comes from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json.hpp"
+
+namespace latenz::trace {
+
+/// What the analyses look at; all others are only counted.
+enum class Kind : std::uint8_t {
+  other,
+  hrtimer_cancel,
+  hrtimer_expire_entry,
+  hrtimer_expire_exit,
+  hrtimer_start,
+  hwlat,
+  kvm_entry,
+  kvm_exit,
+  kvm_userspace_exit,
+  sched_switch,
+  sched_wakeup,
+  sched_waking,
+  timerlat,
+};
+
+/// Of an event's name without its system, such as "kvm_exit".
+[[nodiscard]] Kind kind_of(std::string_view name);
+
+/// The fields of an event by one set of names, whatever the format:
+///   kvm_exit            vcpu, reason (text), rip, info1, info2, intr_info, error_code
+///   kvm_entry           vcpu
+///   kvm_userspace_exit  reason (text, such as KVM_EXIT_IO)
+///   sched_switch        prev_comm, prev_pid, prev_prio, prev_state (text: R, R+, S, D ...),
+///                       next_comm, next_pid, next_prio
+///   sched_waking, sched_wakeup  comm, pid, prio, target_cpu
+///   timerlat            seqnum, context (text: irq, thread), timer_latency (ns)
+///   hwlat               duration, outer_duration (us)
+/// Others have the kernel's own names.
+class Fields {
+ public:
+  Fields() = default;
+  Fields(const Fields&) = delete;
+  Fields& operator=(const Fields&) = delete;
+  virtual ~Fields() = default;
+  /// Nothing if there is no such field, or it is no number.
+  [[nodiscard]] virtual std::optional<std::int64_t> number(std::string_view name) const = 0;
+  /// Nothing if there is no such field.
+  [[nodiscard]] virtual std::optional<std::string> text(std::string_view name) const = 0;
+  /// Adds each field to an open JSON object.
+  virtual void write(probe::Json& json) const = 0;
+};
+
+/// Valid only during the call that it is passed to.
+struct Event {
+  std::int64_t t_ns = 0;  ///< of the clock that the trace was recorded with
+  int cpu = 0;
+  int pid = 0;            ///< of the thread
+  std::string_view comm;  ///< of the thread; empty: not known
+  std::string_view name;  ///< without its system
+  Kind kind = Kind::other;
+  const Fields* fields = nullptr;
+};
+
+class Consumer {
+ public:
+  Consumer() = default;
+  Consumer(const Consumer&) = delete;
+  Consumer& operator=(const Consumer&) = delete;
+  virtual ~Consumer() = default;
+  virtual void event(const Event& event) = 0;
+  /// Events of this CPU (-1: unknown) are missing here; 0: their number is not known.
+  virtual void lost(int cpu, std::uint64_t count) = 0;
+};
+
+/// What a reader tells of the file as a whole.
+struct Description {
+  std::string format;  ///< "trace.dat", "ftrace", "trace-cmd report" or "perf script"
+  std::string version;
+  std::string compression;
+  std::string clock;  ///< empty: the file does not tell
+  std::vector<std::string> buffers;
+  std::string truncated_at;  ///< empty: the file was read to its end
+  std::uint64_t damages = 0;
+  std::vector<std::string> notes;  ///< what a user should know, one sentence each
+
+  /// The first damage is told with its place, all are counted.
+  void damaged(const std::string& where) {
+    if (damages++ == 0) truncated_at = where;
+  }
+};
+
+}  // namespace latenz::trace

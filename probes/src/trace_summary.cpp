@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace_summary.hpp"
+
+#include <algorithm>
+
+namespace latenz::trace {
+namespace {
+
+// A damaged or made-up trace may name anything; what is kept for each name stays bounded.
+constexpr std::size_t most_threads = 4096;
+constexpr std::size_t most_reasons = 512;
+constexpr std::size_t most_names = 4096;
+constexpr std::size_t most_cpus = 65536;
+constexpr std::size_t most_pending = 65536;
+constexpr std::string_view others = "(others)";
+
+constexpr std::int64_t realtime_priorities = 100;  // the kernel's priorities 0 to 99 are real-time
+
+/// Waiting for an interrupt: the guest has nothing to do, so this time is not lost.
+bool is_idle(std::string_view reason) {
+  return reason == "HLT" || reason == "hlt" || reason == "idle-halt" || reason == "WFx" ||
+         reason == "MWAIT_INSTRUCTION" || reason == "mwait";
+}
+
+}  // namespace
+
+bool Worst::wants(std::int64_t duration_ns) const {
+  if (candidates_.size() < most_) return true;
+  return most_ > 0 && duration_ns > candidates_.back().end_ns - candidates_.back().start_ns;
+}
+
+void Worst::add(Candidate candidate) {
+  const auto is_longer = [](const Candidate& a, const Candidate& b) {
+    return a.end_ns - a.start_ns > b.end_ns - b.start_ns;
+  };
+  const auto place = std::ranges::upper_bound(candidates_, candidate, is_longer);
+  candidates_.insert(place, std::move(candidate));
+  if (candidates_.size() > most_) candidates_.pop_back();
+}
+
+void Summary::event(const Event& event) {
+  if (events_++ == 0) start_ns_ = end_ns_ = event.t_ns;
+  start_ns_ = std::min(start_ns_, event.t_ns);
+  end_ns_ = std::max(end_ns_, event.t_ns);
+  if (cpus_.size() < most_cpus || cpus_.contains(event.cpu)) ++cpus_[event.cpu];
+  const std::string name(names_.size() < most_names ? event.name : others);
+  ++names_[name];
+  switch (event.kind) {
+    case Kind::kvm_exit:
+      exit(event);
+      break;
+    case Kind::kvm_entry:
+      entry(event);
+      break;
+    case Kind::kvm_userspace_exit:
+      went_to_userspace(event.pid);
+      break;
+    case Kind::sched_switch:
+      switched(event);
+      break;
+    case Kind::sched_waking:
+      waking(event, true);
+      break;
+    case Kind::sched_wakeup:
+      waking(event, false);
+      break;
+    case Kind::hrtimer_start:
+      timer_started(event);
+      break;
+    case Kind::hrtimer_expire_entry:
+      timer_expired(event);
+      break;
+    case Kind::hrtimer_expire_exit:
+      expiries_[event.cpu].active = false;
+      break;
+    case Kind::hrtimer_cancel:
+      if (const auto timer = event.fields->number("hrtimer")) timers_.erase(*timer);
+      break;
+    case Kind::timerlat:
+      timerlat(event);
+      break;
+    case Kind::hwlat:
+      hwlat(event);
+      break;
+    case Kind::other:
+      break;
+  }
+}
+
+void Summary::went_to_userspace(int pid) {
+  const auto found = threads_.find(pid);
+  if (found == threads_.end()) return;
+  if (auto& open = found->second.open) open->userspace = true;
+}
+
+/// What was open when events went missing cannot be closed by what comes after them.
+void Summary::lost(int cpu, std::uint64_t count) {
+  ++lost_places_;
+  lost_events_ += count;
+  const auto is_there = [cpu](int place) { return cpu < 0 || place < 0 || place == cpu; };
+  for (auto& [pid, thread] : threads_) {
+    if (thread.open && is_there(thread.cpu)) {
+      ++thread.exits[thread.open->reason].open;
+      thread.open.reset();
+    }
+  }
+  std::erase_if(waiting_, [&](const auto& each) { return is_there(each.second.cpu); });
+  if (cpu < 0) {
+    expiries_.clear();
+  } else {
+    expiries_.erase(cpu);
+  }
+  timers_.clear();
+}
+
+Summary::Thread& Summary::vcpu_thread(const Event& event) {
+  // The last one takes all that are too many.
+  const bool is_new = !threads_.contains(event.pid);
+  Thread& thread = threads_[is_new && threads_.size() >= most_threads ? -1 : event.pid];
+  if (is_new && thread.first_ns == 0) {
+    thread.pid = event.pid;
+    thread.first_ns = event.t_ns;
+  }
+  if (thread.comm.empty()) thread.comm = event.comm;
+  if (const auto vcpu = event.fields->number("vcpu")) thread.vcpu = *vcpu;
+  thread.cpu = event.cpu;
+  thread.last_ns = event.t_ns;
+  return thread;
+}
+
+void Summary::exit(const Event& event) {
+  Thread& thread = vcpu_thread(event);
+  std::string reason = event.fields->text("reason").value_or("(not told)");
+  if (thread.exits.size() >= most_reasons && !thread.exits.contains(reason)) reason = others;
+  ++thread.exits[reason].count;
+  if (thread.open) ++thread.exits[thread.open->reason].open;
+  thread.open = OpenExit{.t_ns = event.t_ns, .reason = std::move(reason)};
+}
+
+void Summary::entry(const Event& event) {
+  Thread& thread = vcpu_thread(event);
+  ++thread.entries;
+  if (!thread.open) return;
+  const OpenExit open = std::move(*thread.open);
+  thread.open.reset();
+  Exits& exits = thread.exits[open.reason];
+  const std::int64_t cost_ns = event.t_ns - open.t_ns;
+  if (cost_ns < 0) {
+    ++backwards_;
+    ++exits.open;
+    return;
+  }
+  const bool is_first = exits.count - exits.open == 1;
+  exits.total_ns += cost_ns;
+  exits.min_ns = is_first ? cost_ns : std::min(exits.min_ns, cost_ns);
+  if (is_first || cost_ns > exits.max_ns) {
+    exits.max_ns = cost_ns;
+    exits.max_at_ns = open.t_ns;
+  }
+  exits.userspace += open.userspace ? 1 : 0;
+  exits.userspace_ns += open.userspace ? cost_ns : 0;
+  exits.slept += open.slept_ns > 0 ? 1 : 0;
+  exits.slept_ns += open.slept_ns;
+  exits.preempted += open.preempted_ns > 0 ? 1 : 0;
+  exits.preempted_ns += open.preempted_ns;
+  if (!is_idle(open.reason) && worst_exits_.wants(cost_ns)) {
+    worst_exits_.add({open.t_ns, event.t_ns, event.cpu, event.pid, std::string(event.comm),
+                      std::to_string(thread.vcpu), open.reason});
+  }
+}
+
+void Summary::switched(const Event& event) {
+  if (const auto pid = event.fields->number("prev_pid")) left(event, static_cast<int>(*pid));
+  if (const auto pid = event.fields->number("next_pid")) came(event, static_cast<int>(*pid));
+}
+
+void Summary::left(const Event& event, int pid) {
+  const auto thread = threads_.find(pid);
+  const bool is_vcpu = thread != threads_.end();
+  const auto priority = event.fields->number("prev_prio").value_or(realtime_priorities);
+  if (!is_vcpu && priority >= realtime_priorities && !waiting_.contains(pid)) return;
+  const bool sleeps = !event.fields->text("prev_state").value_or("R").starts_with('R');
+  if (sleeps) {
+    waiting_.erase(pid);  // it was woken before it had gone to sleep
+  } else {
+    wait(pid, {Wait::ready, event.t_ns, event.cpu});
+  }
+  if (is_vcpu && thread->second.open) {
+    thread->second.open->away_since_ns = event.t_ns;
+    thread->second.open->sleeps = sleeps;
+  }
+}
+
+void Summary::came(const Event& event, int pid) {
+  const auto thread = threads_.find(pid);
+  const bool is_vcpu = thread != threads_.end();
+  if (is_vcpu && thread->second.open) {
+    OpenExit& open = *thread->second.open;
+    thread->second.cpu = event.cpu;
+    if (open.away_since_ns >= 0 && event.t_ns >= open.away_since_ns) {
+      (open.sleeps ? open.slept_ns : open.preempted_ns) += event.t_ns - open.away_since_ns;
+    }
+    open.away_since_ns = -1;
+  }
+  const auto found = waiting_.find(pid);
+  if (found == waiting_.end()) return;
+  const Waiting waiting = found->second;
+  waiting_.erase(found);
+  const std::int64_t latency_ns = event.t_ns - waiting.since_ns;
+  if (latency_ns < 0) {
+    ++backwards_;
+    return;
+  }
+  Worst& worst = worst_of(waiting.why);
+  if (!worst.wants(latency_ns)) return;
+  worst.add({waiting.since_ns, event.t_ns, event.cpu, pid,
+             event.fields->text("next_comm").value_or(""),
+             is_vcpu ? std::to_string(thread->second.vcpu) : "", ""});
+}
+
+Worst& Summary::worst_of(Wait why) {
+  if (why == Wait::woken) return worst_wakeups_;
+  return why == Wait::ready ? worst_ready_ : worst_timers_;
+}
+
+void Summary::wait(int pid, const Waiting& waiting) {
+  if (waiting_.size() >= most_pending) waiting_.clear();
+  waiting_[pid] = waiting;
+}
+
+/// Of real-time threads and of those that run virtual CPUs; not of the kernel's own that stop a
+/// CPU for a moment. A thread that a timer wakes waits since that timer was due.
+void Summary::waking(const Event& event, bool is_first) {
+  const auto pid = event.fields->number("pid");
+  if (!pid) return;
+  const auto priority = event.fields->number("prio").value_or(realtime_priorities);
+  const int woken = static_cast<int>(*pid);
+  if (priority >= realtime_priorities && !threads_.contains(woken)) return;
+  if (!is_first && waiting_.contains(woken)) return;
+  if (event.fields->text("comm").value_or("").starts_with("migration/")) return;
+  const auto expiry = expiries_.find(event.cpu);
+  const bool by_timer = expiry != expiries_.end() && expiry->second.active;
+  wait(woken, {by_timer ? Wait::woken_by_timer : Wait::woken,
+               by_timer ? expiry->second.due_ns : event.t_ns,
+               static_cast<int>(event.fields->number("target_cpu").value_or(event.cpu))});
+}
+
+void Summary::timer_started(const Event& event) {
+  const auto timer = event.fields->number("hrtimer");
+  const auto expires_ns = event.fields->number("expires");
+  if (!timer || !expires_ns) return;
+  if (timers_.size() >= most_pending) timers_.clear();
+  timers_[*timer] = {*expires_ns, event.fields->text("function").value_or("")};
+}
+
+/// The event tells the time by the timer's own clock: how late it is needs no common clock.
+void Summary::timer_expired(const Event& event) {
+  const auto timer = event.fields->number("hrtimer");
+  const auto now_ns = event.fields->number("now");
+  Expiry& expiry = expiries_[event.cpu];
+  if (!now_ns || *now_ns != expiry.now_ns) {
+    expiry = {.now_ns = now_ns.value_or(0), .read_at_ns = event.t_ns};
+  }
+  expiry.active = true;
+  expiry.due_ns = event.t_ns;
+  if (!timer || !now_ns) return;
+  const auto started = timers_.find(*timer);
+  if (started == timers_.end()) return;
+  constexpr std::int64_t longest_ns = 10'000'000'000;  // more is a clock that was set
+  const std::int64_t late_ns = *now_ns - started->second.expires_ns;
+  if (late_ns > 0 && late_ns < longest_ns) {
+    expiry.due_ns = expiry.read_at_ns - late_ns;
+    if (worst_gaps_.wants(late_ns)) {
+      worst_gaps_.add({expiry.due_ns, expiry.read_at_ns, event.cpu, event.pid,
+                       std::string(event.comm), "", started->second.function});
+    }
+  }
+  timers_.erase(started);
+}
+
+void Summary::timerlat(const Event& event) {
+  const auto latency_ns = event.fields->number("timer_latency");
+  if (!latency_ns || *latency_ns < 0 || !worst_timerlat_.wants(*latency_ns)) return;
+  worst_timerlat_.add({event.t_ns - *latency_ns, event.t_ns, event.cpu, event.pid,
+                       std::string(event.comm), "", event.fields->text("context").value_or("")});
+}
+
+/// Of the hardware latency tracer: time that nobody accounts for.
+void Summary::hwlat(const Event& event) {
+  constexpr std::int64_t ns_per_us = 1000;
+  constexpr std::int64_t longest_us = 10'000'000;
+  const std::int64_t inner_us = event.fields->number("duration").value_or(0);
+  const std::int64_t outer_us = event.fields->number("outer_duration").value_or(0);
+  const std::int64_t gap_us = std::max(inner_us, outer_us);
+  if (gap_us < 0 || gap_us > longest_us || !worst_gaps_.wants(gap_us * ns_per_us)) return;
+  worst_gaps_.add({event.t_ns - gap_us * ns_per_us, event.t_ns, event.cpu, event.pid,
+                   std::string(event.comm), "", "hwlat"});
+}
+
+/// The virtual CPU's number; several virtual machines have the same numbers, so with the thread.
+std::string Summary::vcpu_name(const Thread& thread) const {
+  const std::string number = thread.vcpu < 0 ? "?" : std::to_string(thread.vcpu);
+  const auto same = std::ranges::count_if(
+      threads_, [&](const auto& other) { return other.second.vcpu == thread.vcpu; });
+  return same == 1 ? number : number + "@" + std::to_string(thread.pid);
+}
+
+void Summary::write(probe::Json& json) const {
+  json.member("events", events_);
+  json.member("start_ns", start_ns_).member("end_ns", end_ns_);
+  json.key("lost").open_object();
+  json.member("events", lost_events_).member("places", lost_places_).close_object();
+  json.member("backwards", backwards_);
+  json.key("cpus").open_array();
+  for (const auto& [cpu, count] : cpus_) {
+    json.open_object().member("cpu", cpu).member("events", count).close_object();
+  }
+  json.close_array();
+  json.key("names").open_object();
+  const std::map<std::string, std::uint64_t> sorted(names_.begin(), names_.end());
+  for (const auto& [name, count] : sorted) json.member(name, count);
+  json.close_object();
+  write_exits(json);
+  json.key("worst").open_array();
+  write_worst(json, "exit", worst_exits_);
+  write_worst(json, "wakeup", worst_wakeups_);
+  write_worst(json, "timer", worst_timers_);
+  write_worst(json, "ready", worst_ready_);
+  write_worst(json, "timerlat", worst_timerlat_);
+  write_worst(json, "gap", worst_gaps_);
+  json.close_array();
+}
+
+void Summary::write_exits(probe::Json& json) const {
+  std::vector<const Thread*> sorted;
+  sorted.reserve(threads_.size());
+  for (const auto& [pid, thread] : threads_) sorted.push_back(&thread);
+  std::ranges::sort(sorted, [](const Thread* a, const Thread* b) {
+    return std::pair(a->vcpu, a->pid) < std::pair(b->vcpu, b->pid);
+  });
+  json.key("vcpus").open_array();
+  for (const Thread* const thread : sorted) {
+    json.open_object().member("vcpu", vcpu_name(*thread)).member("pid", thread->pid);
+    json.member("comm", thread->comm).member("entries", thread->entries);
+    json.member("start_ns", thread->first_ns).member("end_ns", thread->last_ns).close_object();
+  }
+  json.close_array();
+  json.key("exits").open_array();
+  for (const Thread* const thread : sorted) {
+    for (const auto& [reason, exits] : thread->exits) {
+      const std::uint64_t still_open = thread->open && thread->open->reason == reason ? 1 : 0;
+      json.open_object().member("vcpu", vcpu_name(*thread)).member("reason", reason);
+      json.member("count", exits.count).member("open", exits.open + still_open);
+      json.member("total_ns", exits.total_ns).member("min_ns", exits.min_ns);
+      json.member("max_ns", exits.max_ns).member("max_at_ns", exits.max_at_ns);
+      json.member("userspace", exits.userspace).member("userspace_ns", exits.userspace_ns);
+      json.member("slept", exits.slept).member("slept_ns", exits.slept_ns);
+      json.member("preempted", exits.preempted).member("preempted_ns", exits.preempted_ns);
+      json.close_object();
+    }
+  }
+  json.close_array();
+}
+
+void Summary::write_worst(probe::Json& json, std::string_view kind, const Worst& worst) {
+  for (const Candidate& each : worst.candidates()) {
+    json.open_object().member("kind", kind).member("start_ns", each.start_ns);
+    json.member("end_ns", each.end_ns).member("latency_ns", each.end_ns - each.start_ns);
+    json.member("cpu", each.cpu).member("pid", each.pid).member("comm", each.comm);
+    json.key("vcpu");
+    each.vcpu.empty() ? json.null() : json.value(each.vcpu);
+    json.member("what", each.what).close_object();
+  }
+}
+
+}  // namespace latenz::trace

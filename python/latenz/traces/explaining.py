@@ -1,0 +1,259 @@
+"""From a trace to the causes of its worst moments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from latenz.durations import format_duration
+from latenz.errors import BadInput
+from latenz.traces.causes import Cause, Scene
+from latenz.traces.join import Late, latest, samples_of, within
+from latenz.traces.wakeups import Window, clock_shift_ns, window_of
+
+if TYPE_CHECKING:
+    from latenz.traces.model import Candidate, Event, Summary, Trace
+
+_LEAD_NS = (
+    20_000_000  # long enough to see who ran, which timers were started, and how busy others are
+)
+_TAIL_NS = 5_000_000
+_ENOUGH_EVENTS = 300
+_SMALLEST_MARGIN_NS, _LARGEST_MARGIN_NS = 1_000_000, 10_000_000
+_LONGEST_NS = 2_000_000_000
+_SAME_CLOCK_NS = 50_000
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Why the worst moments of a trace were late.
+
+    Attributes:
+        causes: The longest wait first.
+        notes: What could not be told, and why; one sentence each.
+    """
+
+    causes: tuple[Cause, ...]
+    notes: tuple[str, ...] = ()
+
+
+def explain(trace: "Trace", worst: int = 10, samples: Path | None = None) -> Explained:
+    """Tell why the worst moments of a trace were late.
+
+    Args:
+        trace: What was recorded.
+        worst: How many to explain.
+        samples: A run, or a file of samples: explain its worst samples in place of what the trace
+            itself shows.
+
+    Raises:
+        BadInput: The samples or the trace cannot be read.
+    """
+    if samples is not None:
+        late = samples_of(samples, worst)
+        if not late:
+            raise BadInput(
+                "has no samples with times", str(samples), "give a run of the engine wakeup"
+            )
+        return explain_late(trace, late)
+    summary = trace.summary(worst)
+    candidates = [window_of(each) for each in summary.worst if _believable(each, summary)]
+    waits = [each for each in candidates if each.kind != "gap"]
+    gaps = [each for each in candidates if each.kind == "gap"]
+    found, notes = _explained(trace, summary, _chosen(waits, worst))
+    more, _ = _explained(trace, summary, _chosen(gaps, worst))
+    sure = [each for each in more if not found or _is_sure_gap(each)]
+    return Explained(tuple(_ranked([*found, *sure])[:worst]), tuple(notes))
+
+
+def explain_late(trace: "Trace", late: Sequence[Late]) -> Explained:
+    """Tell why samples were late that were measured while a trace was recorded.
+
+    Args:
+        trace: What was recorded.
+        late: The samples, by CLOCK_MONOTONIC.
+    """
+    causes, notes = _covered(trace, late)
+    return Explained(tuple(causes), (*notes, *_missing(len(late), len(late) - len(causes), notes)))
+
+
+def explain_in(paths: Sequence[Path], late: Sequence[Late]) -> Explained:
+    """Tell why samples were late, each by the first of several traces that has it.
+
+    Without samples whose times are known: why the worst moments of the first trace were late.
+
+    Raises:
+        BadInput: A trace cannot be read.
+    """
+    from latenz.traces.reader import open_trace
+
+    if not late:
+        return explain(open_trace(paths[0])) if paths else Explained(())
+    causes: list[Cause] = []
+    notes: list[str] = []
+    rest = list(late)
+    for path in paths:
+        found, more = _covered(open_trace(path), rest)
+        causes += found
+        notes += more
+        told = {(cause.t_ns, cause.cpu) for cause in found}
+        rest = [each for each in rest if (each.t_ns, each.cpu or 0) not in told]
+    notes += _missing(len(late), len(rest), notes)
+    return Explained(tuple(_ranked(causes)), tuple(notes))
+
+
+def _covered(trace: "Trace", late: Sequence[Late]) -> tuple[list[Cause], list[str]]:
+    """Explain those samples that lie in a trace."""
+    summary = trace.summary(1)
+    reason = _clocks_differ(trace, summary)
+    if reason is not None:
+        return [], [f"the samples cannot be found in the trace: {reason}"]
+    covered = within(late, summary.start_ns, summary.end_ns)
+    return _explained(trace, summary, [each.window() for each in covered])
+
+
+def _missing(samples: int, missing: int, notes: Sequence[str]) -> list[str]:
+    if not missing or notes:
+        return []
+    return [f"{missing} of the {samples} worst samples are not in the trace"]
+
+
+def of_run(path: Path) -> list[tuple[str, Path, Explained]]:
+    """Explain each condition of a run that was traced: its label, its trace, and why.
+
+    Raises:
+        BadInput: The folder is no run, or was not traced.
+    """
+    from latenz.store.run import Run
+
+    run = Run.open(path)
+    found = []
+    for account in run.info.conditions:
+        traces = [_inside(path, str(each)) for each in account.get("traces", ())]
+        if traces:
+            label = traces[0].parent.name
+            names = account.get("sample_sets", ())
+            sets = [each for each in run.sample_sets if each.metadata.name in names]
+            found.append((label, traces[0], explain_in(traces, latest(sets, 10))))
+    if not found:
+        raise BadInput("holds no trace", str(path), "record one with latenz run --trace")
+    return found
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """Return a file of a run; names come from `run.json` and must not lead out of it."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()) or not path.is_file():
+        raise BadInput("is no file of the run", f"{folder}: {name}", "copy the whole run folder")
+    return path
+
+
+def _believable(candidate: "Candidate", summary: "Summary") -> bool:
+    """Return whether a timer that seems overdue may not just have been cancelled untraced."""
+    return candidate.kind != "gap" or "hrtimer_cancel" in (summary.names or {})
+
+
+def _clocks_differ(trace: "Trace", summary: "Summary") -> str | None:
+    """Return why samples' times mean nothing in a trace; None if its clock is CLOCK_MONOTONIC."""
+    clock = summary.clock
+    if clock == "mono":
+        return None
+    events = list(trace.events([(summary.start_ns, summary.start_ns + 1_000_000_000)]))
+    shift_ns = clock_shift_ns(events)
+    known = f"its clock is {clock}" if clock else "its clock is not told"
+    if shift_ns is None:
+        return f"{known}, and it has no timer events to compare with; record it with -C mono"
+    if abs(shift_ns) > _SAME_CLOCK_NS:
+        apart = format_duration(abs(shift_ns))
+        return f"{known}, {apart} away from CLOCK_MONOTONIC; record it with -C mono"
+    return None
+
+
+def _chosen(windows: Sequence[Window], most: int) -> list[Window]:
+    """Return the longest windows, without those that are a part of another one's story."""
+    kept: list[Window] = []
+    for each in sorted(windows, key=lambda window: -window.latency_ns):
+        told = any(
+            other.pid == each.pid
+            and other.start_ns <= each.start_ns
+            and each.end_ns <= other.end_ns
+            for other in kept
+            if each.pid is not None
+        )
+        if not told and len(kept) < most:
+            kept.append(each)
+    return kept
+
+
+def _explained(
+    trace: "Trace", summary: "Summary", windows: Sequence[Window]
+) -> tuple[list[Cause], list[str]]:
+    """Explain windows in the order of their lengths, reading the trace once."""
+    notes: list[str] = []
+    cut = [_shortened(each, notes) for each in windows]
+    spans = _merged([_surroundings(each, summary) for each in cut])
+    scenes = [
+        Scene(events, start)
+        for events, (start, _) in zip(_by_span(trace, spans), spans, strict=True)
+    ]
+    found = []
+    for each in cut:
+        place = next(
+            number
+            for number, (start, end) in enumerate(spans)
+            if start <= each.start_ns and each.end_ns <= end
+        )
+        found.append(scenes[place].explain(each, 0))
+    return _ranked(found), notes
+
+
+def _ranked(causes: Sequence[Cause]) -> list[Cause]:
+    ordered = sorted(causes, key=lambda cause: -cause.latency_ns)
+    return [replace(each, rank=rank) for rank, each in enumerate(ordered, 1)]
+
+
+def _is_sure_gap(cause: Cause) -> bool:
+    """Return whether the CPU was surely gone; else nobody waited for its timer who matters."""
+    return cause.first.cause == "smi-like-gap" and cause.first.confidence != "perhaps"
+
+
+def _shortened(window: Window, notes: list[str]) -> Window:
+    """Of very long waits only the beginning is looked at, so that memory stays bounded."""
+    if window.latency_ns <= _LONGEST_NS:
+        return window
+    length, looked = format_duration(window.latency_ns), format_duration(_LONGEST_NS)
+    notes.append(f"{window.what()}: of {length} only the first {looked} were looked at")
+    return replace(window, end_ns=window.start_ns + _LONGEST_NS)
+
+
+def _surroundings(window: Window, summary: "Summary") -> tuple[int, int]:
+    """Return a window with enough around it to see who ran and how busy the other CPUs are."""
+    length_ns = summary.end_ns - summary.start_ns
+    enough_ns = _ENOUGH_EVENTS * length_ns // max(1, summary.events)
+    margin_ns = min(_LARGEST_MARGIN_NS, max(_SMALLEST_MARGIN_NS, enough_ns))
+    start_ns = max(summary.start_ns, window.start_ns - margin_ns)
+    return min(start_ns, window.start_ns), max(
+        window.end_ns, min(summary.end_ns, window.end_ns + margin_ns // 2)
+    )
+
+
+def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def _by_span(trace: "Trace", spans: Sequence[tuple[int, int]]) -> "list[list[Event]]":
+    found: list[list[Event]] = [[] for _ in spans]
+    place = 0
+    for event in trace.events(spans) if spans else ():
+        while place < len(spans) - 1 and event.t_ns > spans[place][1]:
+            place += 1
+        found[place].append(event)
+    for events in found:
+        events.sort(key=lambda event: event.t_ns)  # damaged traces go back
+    return found

@@ -1,0 +1,150 @@
+"""Opens a trace: trace.dat, text of ftrace, trace-cmd or perf script, or perf kvm's table.
+
+Reading is the work of the program `latenz-trace`, in a process of its own: whatever a damaged file
+does to it, what it had told is kept.
+"""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from latenz.errors import BadInput
+from latenz.programs import probe_program
+from latenz.traces import perf_kvm
+from latenz.traces.model import (
+    Candidate,
+    Event,
+    Exits,
+    Lost,
+    Summary,
+    Trace,
+    VirtualCpu,
+)
+
+_START = 65536
+_ADDRESS = re.compile(r"0x[0-9a-f]{1,16}|[0-9a-f]{16}")
+_REMEDY = (
+    "give a trace.dat, the text of tracefs' file trace, of trace-cmd report, of perf script or of "
+    "perf kvm stat report"
+)
+_FOREIGN = {
+    b"PERFILE2": "is a perf.data; print it by: perf script, or perf kvm stat report",
+    b"\x1f\x8b": "is compressed by gzip; unpack it first",
+    b"\x28\xb5\x2f\xfd": "is compressed by zstd; unpack it first",
+    b"\xfd7zXZ": "is compressed by xz; unpack it first",
+}
+
+
+def open_trace(path: Path) -> Trace:
+    """Open a trace of any format that Latenz reads.
+
+    Raises:
+        BadInput: The file cannot be read, or it is no trace.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START)
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", str(path), _REMEDY) from error
+    for magic, what in _FOREIGN.items():
+        if start.startswith(magic):
+            raise BadInput(what, str(path))
+    if perf_kvm.is_report(start):
+        return perf_kvm.Report(path)
+    return RecordedTrace(path)
+
+
+class RecordedTrace:
+    """Events as they were recorded, read from the file again for each new question."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._told: tuple[int, Summary] | None = None
+
+    def summary(self, worst: int = 10) -> Summary:
+        """Read the whole trace once; more than `worst` candidates of a kind may be there.
+
+        Raises:
+            BadInput: No event of it can be read, or its times have no unit.
+        """
+        if self._told and self._told[0] >= worst:
+            return self._told[1]
+        self._told = worst, self._read(worst)
+        return self._told[1]
+
+    def _read(self, worst: int) -> Summary:
+        done = subprocess.run(
+            [probe_program("latenz-trace"), "summary", self.path.absolute(), str(worst)],
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise self._refusal(done.returncode, done.stderr)
+        told = json.loads(done.stdout)
+        if told["format"] != "trace.dat" and told["events"] == 0:
+            where = told["truncated_at"] or "it is empty"
+            raise BadInput(f"no event can be read ({where})", str(self.path), _REMEDY)
+        return _summary(told)
+
+    def events(self, windows: Sequence[tuple[int, int]]) -> Iterator[Event]:
+        """Give the events in these windows, by time."""
+        if not windows:
+            return
+        command = [str(probe_program("latenz-trace")), "events", str(self.path.absolute())]
+        command += [f"{start}:{end}" for start, end in windows]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            try:
+                for line in process.stdout or ():
+                    yield _event(json.loads(line))
+                said = process.stderr.read() if process.stderr else b""
+            finally:
+                process.kill()  # changes nothing if it has ended
+        if process.returncode != 0:
+            raise self._refusal(process.returncode, said)
+
+    def _refusal(self, code: int, said: bytes) -> BadInput:
+        line = said.decode(errors="replace").strip().removeprefix("latenz-trace: ")
+        if code == 2 and line:
+            return BadInput(line.removeprefix(f"{self.path.absolute()}: "), str(self.path))
+        how = f"signal {-code}" if code < 0 else f"code {code}"
+        return BadInput(f"the reader of traces ended with {how}: {line[-200:]}", str(self.path))
+
+
+def _event(told: dict[str, Any]) -> Event:
+    fields = {name: _value(value) for name, value in told["fields"].items()}
+    if "vcpu" in fields:
+        fields["vcpu_id"] = fields.pop("vcpu")
+    return Event(told["t_ns"], told["cpu"], told["pid"], told["comm"], told["name"], fields)
+
+
+def _value(value: int | str) -> int | str:
+    """Return an address as a number; older kernels print it without 0x, in 16 digits."""
+    if isinstance(value, str) and _ADDRESS.fullmatch(value):
+        return int(value, 16)
+    return value
+
+
+def _summary(told: dict[str, Any]) -> Summary:
+    return Summary(
+        format=told["format"],
+        version=told["version"],
+        compression=told["compression"],
+        clock=told["clock"],
+        buffers=tuple(told["buffers"]),
+        truncated_at=told["truncated_at"],
+        damages=told["damages"],
+        notes=tuple(told["notes"]),
+        events=told["events"],
+        start_ns=told["start_ns"],
+        end_ns=told["end_ns"],
+        lost=Lost(**told["lost"]),
+        backwards=told["backwards"],
+        cpus={each["cpu"]: each["events"] for each in told["cpus"]},
+        names=told["names"],
+        vcpus=tuple(VirtualCpu(**each) for each in told["vcpus"]),
+        exits=tuple(Exits(**each) for each in told["exits"]),
+        worst=tuple(Candidate(**each) for each in told["worst"]),
+    )

@@ -1,0 +1,300 @@
+"""Rings of the kernel's tracer: instances of our own, and files that hold what they recorded."""
+
+import os
+import struct
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from latenz.engines import Obstacle
+
+EVENTS = (
+    "sched/sched_switch",
+    "sched/sched_waking",
+    "sched/sched_migrate_task",
+    "irq/irq_handler_entry",
+    "irq/irq_handler_exit",
+    "irq/softirq_entry",
+    "irq/softirq_exit",
+    "irq_vectors/local_timer_entry",
+    "irq_vectors/local_timer_exit",
+    "irq_vectors/reschedule_entry",
+    "irq_vectors/reschedule_exit",
+    "irq_vectors/call_function_entry",
+    "irq_vectors/call_function_exit",
+    "irq_vectors/call_function_single_entry",
+    "irq_vectors/call_function_single_exit",
+    "irq_vectors/irq_work_entry",
+    "irq_vectors/irq_work_exit",
+    "irq_vectors/thermal_apic_entry",
+    "irq_vectors/thermal_apic_exit",
+    "ipi/ipi_entry",
+    "ipi/ipi_exit",
+    "nmi/nmi_handler",
+    "timer/hrtimer_start",
+    "timer/hrtimer_cancel",
+    "timer/hrtimer_expire_entry",
+    "timer/hrtimer_expire_exit",
+    "power/cpu_idle",
+    "kvm/kvm_entry",
+    "kvm/kvm_exit",
+    "kvm/kvm_userspace_exit",
+)
+"""What is recorded, where the kernel has it."""
+
+_PREFIX = "latenz-"
+_LARGEST_KIB = 16 << 10
+_SMALLEST_KIB = 256
+_MAGIC = b"\x17\x08\x44tracing6\x00"
+_END_OF_OPTIONS, _TRACE_CLOCK = 0, 4
+_LOWEST_SYMBOL = 1 << 63  # kernels live in the upper half
+
+
+def find_tracefs() -> Path | None:
+    """Return where the tracing file system is mounted, None if it is not."""
+    for place in (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing")):
+        with suppress(OSError):
+            if (place / "instances").is_dir():
+                return place
+    return None
+
+
+def obstacle() -> Obstacle | None:
+    """Return why nothing can be recorded on this machine, or None if it can."""
+    tracefs = find_tracefs()
+    if os.geteuid() != 0 and (tracefs is None or not os.access(tracefs / "instances", os.W_OK)):
+        return Obstacle("the kernel's tracer may not be used", "run as root")
+    if tracefs is None:
+        return Obstacle(
+            "the kernel's tracing file system is not mounted",
+            "as root: mount -t tracefs tracefs /sys/kernel/tracing",
+        )
+    if not (tracefs / "events/sched/sched_switch").is_dir():
+        return Obstacle("this kernel has no events to trace", "boot one with CONFIG_FTRACE=y")
+    return None
+
+
+def leftovers() -> list[Path]:
+    """Return the instances of processes of ours that were killed before they could remove them."""
+    tracefs = find_tracefs()
+    found = tracefs.glob(f"instances/{_PREFIX}*-*-*") if tracefs else iter(())
+    return sorted(each for each in found if not _owner_lives(each.name))
+
+
+def remove_leftovers() -> list[str]:
+    """Remove them; return their names."""
+    removed = []
+    for each in leftovers():
+        with suppress(OSError):
+            each.rmdir()
+            removed.append(each.name)
+    return removed
+
+
+def _owner_lives(name: str) -> bool:
+    """Return whether the process runs that made an instance; others' names count as alive."""
+    parts = name.removeprefix(_PREFIX).split("-")
+    if len(parts) != 3 or not (parts[0].isdecimal() and parts[1].isdecimal()):
+        return True
+    return _started(int(parts[0])) == parts[1]
+
+
+def _started(pid: int) -> str | None:
+    """Return when a process started, in ticks since boot, None if there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return text.rpartition(")")[2].split()[19]
+
+
+def ring_kib(rings: int) -> int:
+    """Return how large each CPU's part of a ring may be: 16 MiB, in all 1/16 of free memory."""
+    words = Path("/proc/meminfo").read_text().split("MemAvailable:")[1].split()
+    share = int(words[0]) // 16 // rings // (os.cpu_count() or 1)
+    return max(_SMALLEST_KIB, min(_LARGEST_KIB, share))
+
+
+class Ring:
+    """An instance of the tracer, in which the events go on overwriting the oldest.
+
+    Args:
+        label: Tells the rings of one process apart; letters.
+        kib: Size of each CPU's part.
+
+    Raises:
+        OSError: The kernel refuses.
+    """
+
+    def __init__(self, label: str, kib: int) -> None:
+        tracefs = find_tracefs()
+        if tracefs is None:
+            raise FileNotFoundError("tracefs")
+        name = f"{_PREFIX}{os.getpid()}-{_started(os.getpid())}-{label}"
+        self.path = tracefs / "instances" / name
+        self.path.mkdir()
+        try:
+            self._write("tracing_on", "0")
+            self._write("trace_clock", "mono")
+            self._write("buffer_size_kb", str(kib))
+            self.events = [each for each in EVENTS if self._enabled(each)]
+        except OSError:
+            self.remove()
+            raise
+
+    def _write(self, file: str, text: str) -> None:
+        (self.path / file).write_text(text)
+
+    def _enabled(self, event: str) -> bool:
+        """Record an event, if the kernel has it and lets it be recorded."""
+        with suppress(OSError):
+            self._write(f"events/{event}/enable", "1")
+            return True
+        return False
+
+    def clear(self) -> None:
+        """Forget what was recorded."""
+        self._write("trace", "")
+
+    def go_on(self) -> None:
+        """Record from now on."""
+        self._write("tracing_on", "1")
+
+    def stop(self) -> None:
+        """Record no more; what was recorded stays."""
+        self._write("tracing_on", "0")
+
+    def pages(self) -> "list[list[Page]]":
+        """Take what was recorded out of the ring, by CPU, each page as the kernel has it."""
+        folders = sorted(self.path.glob("per_cpu/cpu*"), key=lambda each: int(each.name[3:]))
+        return [_read_pages(each / "trace_pipe_raw", self._page_bytes()) for each in folders]
+
+    def _page_bytes(self) -> int:
+        with suppress(OSError, ValueError):
+            return int((self.path / "buffer_subbuf_size_kb").read_text()) << 10
+        return os.sysconf("SC_PAGE_SIZE")
+
+    def remove(self) -> None:
+        """Remove the instance with all it recorded; a second time does nothing."""
+        with suppress(FileNotFoundError):
+            self.path.rmdir()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of a ring: when its first event was, and its bytes."""
+
+    t_ns: int
+    content: bytes
+
+
+def _read_pages(path: Path, size: int) -> list[Page]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    pages = []
+    try:
+        while content := os.read(descriptor, size):
+            (t_ns,) = struct.unpack_from("<Q", content)
+            pages.append(Page(t_ns, content.ljust(size, b"\0")))
+    except BlockingIOError:
+        pass  # the ring is empty
+    finally:
+        os.close(descriptor)
+    return pages
+
+
+def around(pages: Sequence[Page], windows: Iterable[tuple[int, int]], margin_ns: int) -> list[Page]:
+    """Return the pages that hold events of some windows, or near them."""
+    wanted = [(start - margin_ns, end + margin_ns) for start, end in windows]
+    ends = [*(page.t_ns for page in pages[1:]), 2**63][: len(pages)]
+    return [
+        page
+        for page, end_ns in zip(pages, ends, strict=True)
+        if any(page.t_ns <= last and end_ns >= first for first, last in wanted)
+    ]
+
+
+def write_trace(ring: Ring, pages: Sequence[Sequence[Page]], path: Path) -> None:
+    """Write pages as a trace.dat of version 6, which trace-cmd and KernelShark read, too.
+
+    Format: trace-cmd.dat.v6(5). Of the kernel's symbols only those that occur in the pages are
+    written.
+
+    Args:
+        ring: Where the pages come from.
+        pages: By CPU.
+        path: The file to write.
+    """
+    from latenz.files import replacing
+
+    page_bytes = ring._page_bytes()
+    events = ring.path / "events"
+    tracefs = ring.path.parent.parent
+    parts = [
+        _MAGIC,
+        struct.pack("<BBI", 0, 8, page_bytes),
+        *(_block(name, tracefs / "events" / name) for name in ("header_page", "header_event")),
+        _formats(sorted((tracefs / "events/ftrace").glob("*/format"))),
+        _systems(events, ring.events),
+        _sized("<I", _symbols(pages)),
+        _sized("<I", b""),
+        _sized("<Q", (tracefs / "saved_cmdlines").read_bytes()),
+        struct.pack("<I", len(pages)),
+        b"options  \0",
+        struct.pack("<H", _TRACE_CLOCK),
+        _sized("<I", (ring.path / "trace_clock").read_bytes().strip() + b"\0"),
+        struct.pack("<H", _END_OF_OPTIONS),
+        b"flyrecord\0",
+    ]
+    head = b"".join(parts)
+    offset = -(-(len(head) + 16 * len(pages)) // page_bytes) * page_bytes
+    table = []
+    for of_cpu in pages:
+        table.append(struct.pack("<QQ", offset, len(of_cpu) * page_bytes))
+        offset += len(of_cpu) * page_bytes
+    with replacing(path) as partial, partial.open("wb") as file:
+        file.write(head + b"".join(table))
+        file.write(b"\0" * (-file.tell() % page_bytes))
+        for of_cpu in pages:
+            file.writelines(page.content for page in of_cpu)
+
+
+def _block(name: str, path: Path) -> bytes:
+    return name.encode() + b"\0" + _sized("<Q", path.read_bytes())
+
+
+def _sized(form: str, content: bytes) -> bytes:
+    return struct.pack(form, len(content)) + content
+
+
+def _formats(paths: Sequence[Path]) -> bytes:
+    return struct.pack("<I", len(paths)) + b"".join(
+        _sized("<Q", each.read_bytes()) for each in paths
+    )
+
+
+def _systems(events: Path, recorded: Sequence[str]) -> bytes:
+    systems = sorted({each.partition("/")[0] for each in recorded})
+    parts = [struct.pack("<I", len(systems))]
+    for system in systems:
+        paths = [events / each / "format" for each in recorded if each.startswith(f"{system}/")]
+        parts += [system.encode() + b"\0", _formats(paths)]
+    return b"".join(parts)
+
+
+def _symbols(pages: Sequence[Sequence[Page]]) -> bytes:
+    """Return the lines of /proc/kallsyms whose addresses occur in the pages."""
+    import numpy as np
+
+    lines = [
+        line
+        for line in Path("/proc/kallsyms").read_text().splitlines()
+        if line[17:18] in "tTwW" and not line.startswith("0000000000000000")
+    ]
+    candidates: set[int] = set()
+    for of_cpu in pages:
+        content = b"".join(page.content for page in of_cpu)
+        for shift in (0, 4):  # events are aligned to 4 bytes
+            words = np.frombuffer(content[shift : len(content) - shift], dtype=np.uint64)
+            candidates.update(np.unique(words[words >= _LOWEST_SYMBOL]).tolist())
+    return "".join(f"{line}\n" for line in lines if int(line[:16], 16) in candidates).encode()

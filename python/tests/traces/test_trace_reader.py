@@ -1,0 +1,222 @@
+import random
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import trace_model
+
+from latenz.traces.reader import open_trace
+
+DATA = Path(__file__).parents[1] / "data" / "traces"
+NESTED = DATA / "nested-svm.dat"
+
+pytestmark = pytest.mark.skipif(not shutil.which("trace-cmd"), reason="needs trace-cmd, a peer")
+
+
+def trace_cmd(*arguments):
+    command = ["trace-cmd", *map(str, arguments)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """What trace-cmd prints of the recording: to the nanosecond, with the kernel's own names."""
+    path = tmp_path_factory.mktemp("report") / "report.txt"
+    path.write_text(trace_cmd("report", "-t", "-N", NESTED))
+    return path
+
+
+@pytest.fixture(scope="module")
+def summary():
+    return open_trace(NESTED).summary()
+
+
+def plain(summary):
+    """What must not depend on the format of the file."""
+    return (
+        summary.events,
+        summary.exits,
+        summary.names,
+        [(each.kind, each.start_ns, each.end_ns, each.vcpu, each.what) for each in summary.worst],
+    )
+
+
+def test_counts_are_those_of_trace_cmd(summary, report):
+    lines = report.read_text().splitlines()[1:]
+    reasons = Counter(
+        match[1] for line in lines if (match := re.search(r"kvm_exit: .* reason (\S+) rip", line))
+    )
+    assert summary.events == len(lines) == 199944
+    assert {each.reason: each.count for each in summary.exits} == reasons
+    names = Counter(re.search(r"\d: (\w+):", line)[1] for line in lines)
+    assert summary.names == names
+
+
+def test_counts_are_those_of_perf(summary):
+    perf = open_trace(DATA / "nested-svm.perf-kvm-stat.txt").summary()
+    ours = {each.reason: each for each in summary.exits}
+    assert {each.reason: each.count for each in perf.exits} == {
+        # perf leaves out the exit that was the machine's last: it counts pairs
+        reason: each.count - each.open
+        for reason, each in ours.items()
+    }
+    for each in perf.exits:
+        if each.total_ns > 1_000_000:
+            # both recorded at once, each by its own reading of the clock
+            assert ours[each.reason].total_ns == pytest.approx(each.total_ns, rel=0.01)
+
+
+def test_costs_are_those_of_a_plain_model(summary, report):
+    rows = {reason: row for (_, reason), row in trace_model.exits(report.read_text()).items()}
+    assert rows.keys() == {each.reason for each in summary.exits}
+    for each in summary.exits:
+        row = rows[each.reason]
+        assert each.count == row.count
+        assert each.open == row.count - len(row.costs_ns)
+        assert each.total_ns == sum(row.costs_ns)
+        assert each.max_ns == max(row.costs_ns)
+        assert each.min_ns == min(row.costs_ns)
+        assert each.slept_ns + each.preempted_ns == row.away_ns
+        assert each.userspace == row.userspace
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--file-version", "6"), ("--compression", "none"), ("--file-version", "7")],
+    ids=" ".join,
+)
+def test_every_version_of_the_file_tells_the_same(summary, tmp_path, options):
+    converted = tmp_path / "converted.dat"
+    trace_cmd("convert", "-i", NESTED, "-o", converted, *options)
+    other = open_trace(converted).summary()
+    assert other.truncated_at is None
+    assert plain(other) == plain(summary)
+    assert other.clock == summary.clock == "mono"
+
+
+def test_text_of_trace_cmd_tells_the_same(summary, report):
+    text = open_trace(report).summary()
+    assert text.format == "trace-cmd report"
+    assert text.truncated_at is None
+    assert plain(text) == plain(summary)
+
+
+@pytest.mark.parametrize("option", ["-t", "-R"], ids=["plugins", "raw"])
+def test_other_words_of_trace_cmd_tell_the_same(tmp_path, option):
+    trace_cmd("split", "-i", NESTED, "-o", tmp_path / "part.dat", "5.9", "6.1")
+    part = tmp_path / "part.dat.1"
+    text = tmp_path / "report.txt"
+    text.write_text(trace_cmd("report", "-t", option, part))
+    assert open_trace(text).summary().exits == open_trace(part).summary().exits
+    assert len(open_trace(text).summary().exits) > 3
+
+
+def test_events_in_a_window_are_all_that_trace_cmd_prints_there(report):
+    start_ns, end_ns = 6_500_000_000, 6_520_000_000
+    expected = [
+        (t_ns, pid, name)
+        for t_ns, pid, name, _ in trace_model.events(report.read_text())
+        if start_ns <= t_ns <= end_ns
+    ]
+    found = list(open_trace(NESTED).events([(start_ns, end_ns)]))
+    assert [(each.t_ns, each.pid, each.name) for each in found] == expected
+    assert len(expected) > 100
+    assert all(
+        each.fields["reason"] and "vcpu_id" in each.fields
+        for each in found
+        if each.name == "kvm_exit"
+    )
+
+
+def test_fields_of_text_and_file_are_the_same(report):
+    window = [(5_950_000_000, 6_050_000_000)]
+    compared = {
+        "kvm_exit": ("vcpu_id", "reason", "rip", "info1", "info2", "intr_info", "error_code"),
+        "kvm_entry": ("vcpu_id", "rip"),
+        "sched_switch": (
+            "prev_comm",
+            "prev_pid",
+            "prev_prio",
+            "prev_state",
+            "next_pid",
+            "next_prio",
+        ),
+        "sched_waking": ("comm", "pid", "prio", "target_cpu"),
+        "hrtimer_start": ("hrtimer", "function", "expires"),
+        "hrtimer_expire_entry": ("hrtimer", "function", "now"),
+        "local_timer_entry": ("vector",),
+    }
+    seen = set()
+    for ours, printed in zip(
+        open_trace(NESTED).events(window), open_trace(report).events(window), strict=True
+    ):
+        assert (ours.t_ns, ours.cpu, ours.pid, ours.name) == (
+            printed.t_ns,
+            printed.cpu,
+            printed.pid,
+            printed.name,
+        )
+        for name in compared.get(ours.name, ()):
+            assert ours.fields[name] == printed.fields[name], (ours, printed)
+            seen.add(ours.name)
+    assert seen >= {"kvm_exit", "kvm_entry", "sched_switch", "hrtimer_start", "local_timer_entry"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_made_up_traces_agree_with_the_model(tmp_path, seed):
+    text = made_up(random.Random(seed))
+    path = tmp_path / "trace.txt"
+    path.write_text(text)
+    summary = open_trace(path).summary(1000)
+    rows = trace_model.exits(text)
+    threads = {each.vcpu: each.pid for each in summary.vcpus}
+    ours = {(threads[each.vcpu], each.reason): each for each in summary.exits}
+    assert ours.keys() == rows.keys()
+    for key, row in rows.items():
+        found = ours[key]
+        assert (found.count, found.total_ns) == (row.count, sum(row.costs_ns))
+        assert found.max_ns == max(row.costs_ns, default=0)
+        assert found.slept_ns + found.preempted_ns == row.away_ns
+        assert found.open == row.count - len(row.costs_ns)
+    longest = sorted(
+        (cost for (_, reason), row in rows.items() if reason != "hlt" for cost in row.costs_ns),
+        reverse=True,
+    )
+    assert [each.latency_ns for each in summary.worst if each.kind == "exit"] == longest
+
+
+def made_up(source):
+    """Virtual CPUs that enter, exit, sleep and wander over CPUs; some exits never end."""
+    t_ns = source.randrange(10**15)
+    lines = []
+    threads = {pid: pid - 100 for pid in range(100, 100 + source.randint(1, 4))}
+    inside = dict.fromkeys(threads, False)
+
+    def line(pid, name, details):
+        nonlocal t_ns
+        t_ns += source.randrange(1, 10 ** source.randint(1, 7))
+        cpu = source.randrange(4)
+        stamp = f"{t_ns // 10**9}.{t_ns % 10**9:09d}"
+        lines.append(f"  CPU {threads[pid]}/KVM-{pid} [{cpu:03d}] d..1. {stamp}: {name}: {details}")
+
+    for _ in range(400):
+        pid = source.choice(list(threads))
+        if inside[pid]:
+            reason = source.choice(["npf", "io", "hlt", "msr", "interrupt"])
+            line(
+                pid, "kvm_exit", f"vcpu {threads[pid]} reason {reason} rip 0x10 info1 0x0 info2 0x0"
+            )
+            inside[pid] = False
+            if source.random() < 0.2:
+                line(pid, "kvm_userspace_exit", "reason KVM_EXIT_IO (2)")
+            if source.random() < 0.4:
+                state = source.choice(["S", "R", "D", "R+"])
+                line(pid, "sched_switch", f"CPU 0/KVM:{pid} [120] {state} ==> swapper/1:0 [120]")
+                line(pid, "sched_switch", f"swapper/1:0 [120] R ==> CPU 0/KVM:{pid} [120]")
+        elif source.random() < 0.95:
+            line(pid, "kvm_entry", f"vcpu {threads[pid]}, rip 0x1000")
+            inside[pid] = True
+    return "\n".join(lines) + "\n"

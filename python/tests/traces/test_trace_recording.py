@@ -1,0 +1,312 @@
+"""Recording while measuring: what is kept, that peers read it, and the tracer is left alone."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import planting
+import pytest
+
+from latenz.doctor import diagnose
+from latenz.model import Metadata, SampleSet, TimeBase, WorstSample
+from latenz.traces import ring
+from latenz.traces.explaining import explain, explain_in, explain_late, of_run
+from latenz.traces.join import Late, latest
+from latenz.traces.reader import open_trace
+from latenz.traces.recording import Recording
+
+_REFUSED = ring.obstacle()
+pytestmark = pytest.mark.skipif(_REFUSED is not None, reason=str(_REFUSED))
+TRACEFS = ring.find_tracefs() or Path("/sys/kernel/tracing")
+_RUN = (sys.executable, "-m", "latenz", "run")
+_EXPERIMENT = """
+name = "traced"
+duration = "{duration}"
+
+[probe.wakeup]
+engine = "wakeup"
+
+[stressor.none]
+kind = "none"
+
+[matrix]
+stressor = ["none"]
+probe = ["wakeup"]
+"""
+
+
+def _settings_of_the_tracer() -> dict[str, str]:
+    """What others see of the tracer: of its top instance."""
+    files = ("tracing_on", "current_tracer", "trace_clock", "set_event", "buffer_size_kb")
+    return {name: (TRACEFS / name).read_text() for name in files}
+
+
+def _own_instances(pid: int) -> list[str]:
+    return [each.name for each in TRACEFS.glob(f"instances/latenz-{pid}-*")]
+
+
+def _started(folder: Path, duration: str, *options: str) -> "subprocess.Popen[str]":
+    path = folder / "traced.toml"
+    path.write_text(_EXPERIMENT.format(duration=duration))
+    command = [
+        sys.executable,
+        "-m",
+        "latenz",
+        "run",
+        str(path),
+        "-o",
+        str(folder / "run"),
+        "--json",
+    ]
+    return subprocess.Popen(
+        [*command, *options], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def _until_recording(process: "subprocess.Popen[str]", folder: Path) -> None:
+    """Wait until samples were taken while the ring was on."""
+    for _ in range(600):
+        if list(folder.glob("run/idle/probe.json")) and _own_instances(process.pid):
+            return
+        time.sleep(0.05)
+    pytest.fail("nothing is recorded")
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A traced run, and its account of its only condition."""
+    folder = tmp_path_factory.mktemp("traced")
+    before = _settings_of_the_tracer()
+    process = _started(folder, "1500 ms", "--trace")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert _settings_of_the_tracer() == before
+    assert not _own_instances(process.pid)
+    (condition,) = json.loads(out)["conditions"]
+    return folder / "run", condition
+
+
+def test_the_worst_samples_of_a_traced_run_have_causes(
+    traced: tuple[Path, dict[str, Any]],
+) -> None:
+    folder, condition = traced
+    causes = condition["causes"]
+    assert causes
+    stored = json.loads((folder / "run.json").read_text())["conditions"][0]
+    assert stored["causes"] == causes
+    for each in causes:
+        assert sum(share["share_ns"] for share in each["shares"]) == each["latency_ns"]
+    largest = max(
+        json.loads((folder / "run.json").read_text())["sample_sets"],
+        key=lambda entry: entry["metadata"]["worst"][0]["latency_ns"],
+    )["metadata"]["worst"][0]
+    assert (causes[0]["t_ns"], causes[0]["latency_ns"]) == (
+        largest["t_ns"],
+        largest["latency_ns"],
+    )
+
+
+def test_a_peer_reads_the_same_from_the_stored_traces(
+    traced: tuple[Path, dict[str, Any]],
+) -> None:
+    folder, condition = traced
+    for name in condition["traces"]:
+        printed = subprocess.run(
+            ["trace-cmd", "report", "-t", str(folder / name)],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout.splitlines()
+        events = [line for line in printed if not line.startswith(("cpus=", "CPU "))]
+        summary = open_trace(folder / name).summary()
+        assert summary.clock == "mono"
+        assert summary.events == len(events) > 0
+        assert any("function=hrtimer_wakeup" in line for line in events)
+
+
+def test_the_thread_of_the_worst_sample_comes_in_within_it(
+    traced: tuple[Path, dict[str, Any]],
+) -> None:
+    folder, condition = traced
+    worst = condition["causes"][0]
+    start_ns, end_ns = worst["t_ns"], worst["t_ns"] + worst["latency_ns"]
+    woken = [
+        event
+        for name in condition["traces"]
+        for event in open_trace(folder / name).events([(start_ns, end_ns)])
+        if event.cpu == worst["cpu"] and event.name == "sched_waking"
+        if event.fields["comm"] == "latenz-wakeup"
+    ]
+    assert woken
+
+
+def test_a_run_folder_is_explained_again_as_it_was(traced: tuple[Path, dict[str, Any]]) -> None:
+    folder, condition = traced
+    ((label, trace, found),) = of_run(folder)
+    assert label == "idle"
+    assert trace == folder / condition["traces"][0]
+    again = json.loads(json.dumps([cause.to_json() for cause in found.causes]))
+    assert again == condition["causes"]
+
+
+def test_samples_given_to_explain_are_found_by_their_times(
+    traced: tuple[Path, dict[str, Any]],
+) -> None:
+    folder, condition = traced
+    found = explain(open_trace(folder / condition["traces"][0]), 3, samples=folder)
+    times = {(each["t_ns"], each["latency_ns"]) for each in condition["causes"]}
+    assert {(each.t_ns, each.latency_ns) for each in found.causes} <= times
+
+
+def test_an_interrupted_run_leaves_nothing_in_the_tracer(tmp_path: Path) -> None:
+    before = _settings_of_the_tracer()
+    process = _started(tmp_path, "60 s", "--trace")
+    _until_recording(process, tmp_path)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert not _own_instances(process.pid)
+    assert _settings_of_the_tracer() == before
+    assert json.loads(out)["conditions"][0]["traces"]
+
+
+def test_what_a_killed_run_leaves_is_named_and_removed_by_the_next(tmp_path: Path) -> None:
+    process = _started(tmp_path, "60 s", "--trace")
+    _until_recording(process, tmp_path)
+    process.kill()
+    process.wait(timeout=30)
+    left = _own_instances(process.pid)
+    assert len(left) == 2
+    assert set(left) <= {each.name for each in ring.leftovers()}
+    (check,) = (each for each in diagnose().checks if each.id == "left-traces")
+    assert all(name in check.found and name in check.fix for name in left)
+    with Recording() as recording:
+        recording.start()
+        recording.stop()
+    assert not _own_instances(process.pid)
+    assert not _own_instances(os.getpid())
+
+
+def test_instances_of_living_processes_are_left_alone() -> None:
+    living = ring.Ring("test", 64)
+    others = TRACEFS / "instances" / f"latenz-other-{os.getpid()}"
+    others.mkdir()
+    try:
+        found = ring.leftovers()
+        assert living.path not in found
+        assert others not in found
+    finally:
+        others.rmdir()
+        living.remove()
+
+
+def test_who_is_not_root_is_told_so() -> None:
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setresuid(65534, 65534, 65534)
+        os.write(write, str(ring.obstacle()).encode())
+        os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read) as told:
+        assert told.read() == "the kernel's tracer may not be used (fix: run as root)"
+
+
+def test_other_benches_are_refused_in_one_line(tmp_path: Path) -> None:
+    experiment = Path(__file__).parents[3] / "experiments/beckert2014-ecu.toml"
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "latenz",
+            "run",
+            str(experiment),
+            "--trace",
+            "-o",
+            str(tmp_path / "r"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "cannot be traced: the bench simulation records no traces" in done.stderr
+
+
+def _sample_at(due_us: int, latency_us: int) -> SampleSet:
+    metadata = Metadata(name="idle/cpu1", time_base=TimeBase.SILICON, cpu=1)
+    return SampleSet.from_columns(
+        metadata, t_ns=[due_us * 1000, 0], latency_ns=[latency_us * 1000, 1]
+    )
+
+
+def _worst_of(trace: planting.Trace) -> tuple[int, int]:
+    """When the thread was due in its worst cycle, and how late it came, by the text itself."""
+    due_us = 1_000_000_000 + 1000 * (planting.WORST_CYCLE + 1)
+    came = min(
+        t_us for t_us, _, line in trace.lines if "next_comm=rt" in line and t_us > due_us + 100
+    )
+    return due_us, came - due_us
+
+
+def test_samples_are_joined_with_a_trace_of_the_same_clock(tmp_path: Path) -> None:
+    trace = planting.trace_with("preempted", 11)
+    due_us, latency_us = _worst_of(trace)
+    opened = open_trace(trace.write(tmp_path / "trace.txt"))
+    found = explain_late(opened, latest([_sample_at(due_us, latency_us)], 1))
+    assert [each.first.cause for each in found.causes] == ["preempted"]
+    assert found.causes[0].latency_ns == latency_us * 1000
+    outside = explain_late(opened, [Late(1000, 5, 1, "idle/cpu1")])
+    assert outside.causes == ()
+    assert outside.notes == ("1 of the 1 worst samples are not in the trace",)
+
+
+def test_without_samples_the_traces_own_worst_are_explained(tmp_path: Path) -> None:
+    path = planting.trace_with("preempted", 11).write(tmp_path / "trace.txt")
+    assert explain_in([path], []) == explain(open_trace(path))
+    assert explain_in([], []).causes == ()
+
+
+def test_samples_of_another_clock_are_not_joined_and_the_reason_is_told(tmp_path: Path) -> None:
+    trace = planting.trace_with("preempted", 11)
+    due_us, latency_us = _worst_of(trace)
+    path = trace.write(tmp_path / "trace.txt")
+    text = path.read_text()
+    for t_us, _, line in trace.lines:
+        if "now=" in line:
+            text = text.replace(f"now={t_us * 1000}", f"now={t_us * 1000 + 7_000_000_000}")
+    path.write_text(text)
+    found = explain_late(open_trace(path), latest([_sample_at(due_us, latency_us)], 1))
+    assert found.causes == ()
+    assert "7 s away from CLOCK_MONOTONIC" in found.notes[0]
+
+
+def test_steal_time_makes_a_gap_likely(tmp_path: Path) -> None:
+    trace = planting.trace_with("smi-like-gap", 4)
+    silent, trace.silent = trace.silent, (0, 0)
+    trace.lines = [
+        each
+        for each in trace.lines
+        if "[000]" in each[2] or not silent[0] < each[0] < silent[1]  # CPU 0 goes on
+    ]
+    due_us, latency_us = _worst_of(trace)
+    opened = open_trace(trace.write(tmp_path / "trace.txt"))
+    sample_set = _sample_at(due_us, latency_us)
+    for stolen_ns, confidence in ((0, "perhaps"), (10_000_000, "likely")):
+        worst = WorstSample(
+            t_ns=due_us * 1000,
+            latency_ns=latency_us * 1000,
+            context={"window_steal_ns": stolen_ns},
+        )
+        late = latest([sample_set.with_metadata(worst=(worst,))], 1)
+        first = explain_late(opened, late).causes[0].first
+        assert (first.cause, first.confidence) == ("smi-like-gap", confidence)
