@@ -84,7 +84,7 @@ def find(files: Mapping[str, Member], path: str) -> tuple[str, bytes] | None:
     """
     for _ in range(20):
         member = files.get(path)
-        if member is None and path.startswith(("/lib/", "/bin/", "/sbin/")):
+        if member is None and path.startswith(("/lib/", "/lib64/", "/bin/", "/sbin/")):
             member = files.get(f"/usr{path}")
         if isinstance(member, bytes):
             return path, member

@@ -20,7 +20,7 @@ from latenz.boards.payload import Load, Payload
 from latenz.boards.protocol import PayloadProtocol
 from latenz.errors import BadInput
 from latenz.keeper import KeptProgram
-from latenz.programs import escaped, plugin_arguments
+from latenz.programs import escaped, listen, plugin_arguments, turn_arguments
 
 # What goes wrong with the monitor is told in our own words.
 logging.getLogger("qemu.qmp").addHandler(logging.NullHandler())
@@ -153,7 +153,7 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
         payload = self._payload
         if payload is None:
             raise BadInput("has nothing to boot", "the emulator", "prepare a payload first")
-        listening = _listen(sockets / "monitor")
+        listening = listen(sockets / "monitor")
         for number in range(payload.uarts):
             self._lines.append(_empty(sockets / f"serial{number}"))
             self._logs.append((self._folder / _log_name(number)).open("wb"))
@@ -217,7 +217,8 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
             arguments += ["-serial", f"chardev:{line}"]
         arguments += ["-chardev", f"socket,id=monitor,path={sockets / 'monitor'}"]
         arguments += ["-mon", "chardev=monitor,mode=control"]
-        return arguments + _files(payload) + _tick(payload.tick_us)
+        arguments += _files(payload)
+        return arguments + list(turn_arguments(payload.tick_us) if payload.tick_us else ())
 
     def _emulator(self) -> str:
         named = self.target.env.config.get_tool("qemu") if self.target.env else None
@@ -232,14 +233,6 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
         lines = [line.strip() for line in text.splitlines() if ": warning: " not in line]
         errors = [line for line in lines if line.startswith("qemu-system-")]
         return next(iter([*errors, *filter(None, reversed(lines))]), "it said nothing")
-
-
-def _listen(path: Path) -> socket.socket:
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listening.bind(str(path))
-    listening.listen(1)
-    listening.settimeout(0.1)
-    return listening
 
 
 def _log_name(number: int) -> str:
@@ -272,13 +265,3 @@ def _loader(load: Load) -> str:
     if load.cpu is not None:
         words += [f"cpu-num={load.cpu}"]
     return ",".join(words)
-
-
-def _tick(tick_us: int | None) -> list[str]:
-    """Make an object with a timer in virtual time, which ends the turn of whichever core runs."""
-    if tick_us is None:
-        return []
-    return [
-        *("-netdev", "hubport,id=tick0,hubid=0"),
-        *("-object", f"filter-buffer,id=tick,netdev=tick0,interval={tick_us}"),
-    ]

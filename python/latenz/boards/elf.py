@@ -1,11 +1,18 @@
-"""What ELF files of arm64 Linux need: shared libraries of programs, modules of kernel modules."""
+"""What ELF files of 64-bit Linux need: shared libraries of programs, modules of kernel modules."""
 
 import io
 import struct
 from dataclasses import dataclass
 from typing import Any
 
+from latenz.boards.packages import Architecture
 from latenz.errors import BadInput
+
+_PROCESSORS: dict[Architecture, tuple[str, str]] = {
+    "arm64": ("AArch64", "64-bit Arm"),
+    "amd64": ("x64", "64-bit x86"),
+}
+"""How pyelftools calls a processor, and how people do."""
 
 
 @dataclass(frozen=True)
@@ -28,25 +35,27 @@ def is_elf(content: bytes) -> bool:
     return content.startswith(b"\x7fELF")
 
 
-def needs(content: bytes, name: str) -> Needs:
+def needs(content: bytes, name: str, architecture: Architecture = "arm64") -> Needs:
     """Read what a program or library needs.
 
     Args:
         content: The file.
         name: What it is called in errors.
+        architecture: Which processor it must be for.
 
     Raises:
-        BadInput: It is damaged, or not for 64-bit Arm.
+        BadInput: It is damaged, or for another processor.
     """
     from elftools.common.exceptions import ELFError
     from elftools.elf.dynamic import DynamicSegment
     from elftools.elf.elffile import ELFFile
     from elftools.elf.segments import InterpSegment
 
+    machine, spelled = _PROCESSORS[architecture]
     try:
         elf = ELFFile(io.BytesIO(content))
-        if elf.get_machine_arch() != "AArch64":
-            raise BadInput(f"is for {elf.get_machine_arch()}", name, "build it for 64-bit Arm")
+        if elf.get_machine_arch() != machine:
+            raise BadInput(f"is for {elf.get_machine_arch()}", name, f"build it for {spelled}")
         libraries: list[str] = []
         folders: list[str] = []
         interpreter = None
@@ -87,7 +96,7 @@ def module_dependencies(content: bytes, name: str) -> tuple[str, ...]:
 def _section(content: bytes, wanted: bytes) -> bytes:
     """Return a section of a 64-bit little-endian ELF file; nothing if it has none of that name."""
     if content[:6] != b"\x7fELF\x02\x01":
-        raise ValueError("not in the ELF format of 64-bit Arm")
+        raise ValueError("not in the ELF format of 64-bit Linux")
     [start] = struct.unpack_from("<Q", content, 0x28)
     size, count, names = struct.unpack_from("<HHH", content, 0x3A)
     headers = [struct.unpack_from("<IIQQQQ", content, start + i * size) for i in range(count)]

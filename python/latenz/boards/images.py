@@ -1,4 +1,4 @@
-"""What boards boot: Xen, Linux and initial RAM disks, made from Debian packages and kept.
+"""What boards and guests boot: Xen, Linux, initial RAM disks, made from Debian packages and kept.
 
 The same inputs give the same file. Nothing is compressed: unpacking would be the board's time.
 """
@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import re
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +15,19 @@ from typing import Any, Literal
 
 from latenz.boards import archive, cache, elf
 from latenz.boards.archive import Link, Member, Node
-from latenz.boards.packages import Package, fetch, fetch_current
+from latenz.boards.packages import Architecture, Package, fetch, fetch_current, suffix
 from latenz.errors import BadInput, closest
 
-Flavour = Literal["stock", "rt"]
+Flavour = Literal["stock", "rt", "cloud"]
 
-_METAPACKAGES: dict[Flavour, str] = {"stock": "linux-image-arm64", "rt": "linux-image-rt-arm64"}
-_IMAGE_MAGIC = b"ARMd"  # at 0x38 of an arm64 Image: Linux's documentation, arm64/booting
-_LIBRARY_FOLDERS = (
-    "/lib/aarch64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/lib",
-    "/usr/lib",
-)
+_METAPACKAGES: dict[Flavour, str] = {
+    "stock": "linux-image-",
+    "rt": "linux-image-rt-",
+    "cloud": "linux-image-cloud-",
+}
+_TRIPLETS: dict[Architecture, str] = {"arm64": "aarch64-linux-gnu", "amd64": "x86_64-linux-gnu"}
+_XZ = b"\xfd7zXZ\0"
+_SETUP = 0x250  # bytes of a bzImage up to the place of its payload
 _BUSYBOX = "/bin/busybox"
 _APPLETS = re.compile(rb"\0\[\0\[\[\0((?:[a-z0-9][a-z0-9_.-]*\0){50,})\0")
 _FIXED_NODES = {
@@ -67,28 +68,35 @@ def xen() -> Image:
     return _boot_image("xen", package, re.compile(r"/boot/xen-[\d.]+-arm64(\.gz)?"))
 
 
-def linux(flavour: Flavour) -> Image:
-    """Return this release's Linux for arm64, stock or with PREEMPT_RT, as the first core starts it.
+def linux(flavour: Flavour, architecture: Architecture = "arm64") -> Image:
+    """Return this release's Linux, stock or with PREEMPT_RT, as a boot loader starts it.
+
+    Args:
+        flavour: Which kernel.
+        architecture: Which processors it is for: an Image for arm64; for amd64 the ELF file in
+            Debian's bzImage, or that as it is if it was packed in another way than by xz.
 
     Raises:
         BadInput: It cannot be fetched, or the cache cannot be written.
     """
-    return _boot_image(f"linux-{flavour}", _kernel(flavour), re.compile(r"/boot/vmlinuz-.+"))
+    name = f"linux-{flavour}{suffix(architecture)}"
+    path = re.compile(r"/boot/vmlinuz-.+")
+    return _boot_image(name, _kernel(flavour, architecture), path, architecture)
 
 
-def kernel_config(flavour: Flavour) -> Image:
+def kernel_config(flavour: Flavour, architecture: Architecture = "arm64") -> Image:
     """Return the configuration that Debian built the kernel with."""
-    package = _kernel(flavour)
+    package = _kernel(flavour, architecture)
 
     def make(partial: Path) -> None:
         partial.write_bytes(_only(package, re.compile(r"/boot/config-.+"))[1])
 
-    return _made(f"linux-{flavour}.config", (package,), {}, make)
+    return _made(f"linux-{flavour}{suffix(architecture)}.config", (package,), {}, make)
 
 
-def kernel_release(flavour: Flavour) -> str:
-    """Return the kernel's own name for its version, as `uname -r` gives it on the board."""
-    return _kernel(flavour).name.removeprefix("linux-image-")
+def kernel_release(flavour: Flavour, architecture: Architecture = "arm64") -> str:
+    """Return the kernel's own name for its version, as `uname -r` gives it where it runs."""
+    return _kernel(flavour, architecture).name.removeprefix("linux-image-")
 
 
 def initrd(
@@ -100,8 +108,9 @@ def initrd(
     modules: Iterable[str] = (),
     files: Mapping[str, Path | bytes] | None = None,
     kernel: Flavour = "stock",
+    architecture: Architecture = "arm64",
 ) -> Image:
-    """Return an initial RAM disk: a whole small system for a board.
+    """Return an initial RAM disk: a whole small system for a board or a guest.
 
     It holds what is named and what that needs, nothing else: programs with their shared libraries,
     kernel modules with theirs (and a `modules.dep`, so that `modprobe` finds them), a link for each
@@ -117,6 +126,7 @@ def initrd(
         files: More files by their path on the board: content, or a file here. Files that may be
             executed here, and scripts, may be there; programs among them get their libraries.
         kernel: Which kernel the modules are for.
+        architecture: Which processors all of it is for.
 
     Raises:
         BadInput: Something named, or something it needs, is nowhere; or as for `fetch`.
@@ -125,9 +135,11 @@ def initrd(
     modules = sorted({module.replace("-", "_") for module in modules})
     given = {path: _given(path, source) for path, source in sorted((files or {}).items())}
     packages = list(packages)
-    fetched = tuple(fetch(packages, dependencies=True)) if packages else ()
+    fetched: tuple[Package, ...] = ()
+    if packages:
+        fetched += tuple(fetch(packages, dependencies=True, architecture=architecture))
     if modules:
-        fetched += (_kernel(kernel),)
+        fetched += (_kernel(kernel, architecture),)
     inputs = {
         "init": init,
         "programs": programs,
@@ -137,10 +149,10 @@ def initrd(
 
     def make(partial: Path) -> None:
         nodes = {**_FIXED_NODES, "/init": Node.file(init.encode(), executable=True)}
-        nodes.update(_programs(fetched, programs, given))
+        nodes.update(_programs(fetched, programs, given, architecture))
         nodes.update(given)
         if modules:
-            nodes.update(_modules(kernel, modules))
+            nodes.update(_modules(kernel, modules, architecture))
         archive.write_cpio(partial, nodes)
 
     return _made(f"{name}.cpio", fetched, inputs, make)
@@ -153,18 +165,35 @@ def _made(name: str, packages: tuple[Package, ...], inputs: Any, make: cache.Mak
     return Image(path, sha256, packages)
 
 
-def _kernel(flavour: Flavour) -> Package:
-    return fetch_current(_METAPACKAGES[flavour], "linux-image-")
+def _kernel(flavour: Flavour, architecture: Architecture) -> Package:
+    metapackage = _METAPACKAGES[flavour] + architecture
+    return fetch_current(metapackage, "linux-image-", architecture=architecture)
 
 
-def _boot_image(name: str, package: Package, path: re.Pattern[str]) -> Image:
+def _bootable(content: bytes, architecture: Architecture) -> bytes | None:
+    """Return a kernel as it is started without unpacking itself; None for no kernel."""
+    if architecture == "arm64":  # an Image: Linux's documentation, arm64/booting
+        plain = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+        return plain if plain[0x38:0x3C] == b"ARMd" else None
+    # A bzImage: Linux's documentation, arch/x86/boot. What it unpacks is an ELF file, which QEMU
+    # starts by its PVH entry.
+    if len(content) < _SETUP or content[0x202:0x206] != b"HdrS":
+        return None
+    [offset, length] = struct.unpack_from("<II", content, 0x248)
+    begin = (content[0x1F1] + 1) * 512 + offset
+    payload = content[begin : begin + length]
+    return lzma.LZMADecompressor().decompress(payload) if payload[:6] == _XZ else content
+
+
+def _boot_image(
+    name: str, package: Package, path: re.Pattern[str], architecture: Architecture = "arm64"
+) -> Image:
     def make(partial: Path) -> None:
         found, content = _only(package, path)
-        if content.startswith(b"\x1f\x8b"):
-            content = gzip.decompress(content)
-        if content[0x38:0x3C] != _IMAGE_MAGIC:
-            raise BadInput(f"{found} is no arm64 Image", str(package.path))
-        partial.write_bytes(content)
+        bootable = _bootable(content, architecture)
+        if bootable is None:
+            raise BadInput(f"{found} is no kernel for {architecture}", str(package.path))
+        partial.write_bytes(bootable)
 
     return _made(name, (package,), {}, make)
 
@@ -190,7 +219,10 @@ def _given(path: str, source: Path | bytes) -> Node:
 
 
 def _programs(
-    packages: tuple[Package, ...], programs: Iterable[str], given: Mapping[str, Node]
+    packages: tuple[Package, ...],
+    programs: Iterable[str],
+    given: Mapping[str, Node],
+    architecture: Architecture,
 ) -> dict[str, Node]:
     """Return programs, the shared libraries that these and given programs need, and applets."""
     available = _contents(packages, frozenset(programs))
@@ -208,7 +240,7 @@ def _programs(
         path, content = waiting.pop()
         if not elf.is_elf(content):
             continue
-        for library, code in _libraries(path, content, available):
+        for library, code in _libraries(path, content, available, architecture):
             if library not in nodes:
                 nodes[library] = Node.file(code, executable=True)
                 waiting.append((library, code))
@@ -220,9 +252,10 @@ def _programs(
 
 def _contents(packages: tuple[Package, ...], programs: frozenset[str]) -> dict[str, Member]:
     """Read from the packages the programs and all that may be a shared library, with all links."""
+    folders = ("/lib/", "/usr/lib/", "/lib64/", "/usr/lib64/")
 
     def wanted(path: str) -> bool:
-        return path in programs or (path.startswith(("/lib/", "/usr/lib/")) and ".so" in path)
+        return path in programs or (path.startswith(folders) and ".so" in path)
 
     return {
         path: member
@@ -233,14 +266,16 @@ def _contents(packages: tuple[Package, ...], programs: frozenset[str]) -> dict[s
 
 
 def _libraries(
-    path: str, content: bytes, available: Mapping[str, Member]
+    path: str, content: bytes, available: Mapping[str, Member], architecture: Architecture
 ) -> Iterable[tuple[str, bytes]]:
     """Yield where a program finds what it needs to start, and the content of each."""
-    needs = elf.needs(content, path)
+    needs = elf.needs(content, path, architecture)
+    triplet = _TRIPLETS[architecture]
+    folders = (*needs.folders, f"/lib/{triplet}", f"/usr/lib/{triplet}", "/lib", "/usr/lib")
     if needs.interpreter is not None:
         yield needs.interpreter, _found(needs.interpreter, needs.interpreter, path, available)
     for library in needs.libraries:
-        candidates = [f"{folder}/{library}" for folder in (*needs.folders, *_LIBRARY_FOLDERS)]
+        candidates = [f"{folder}/{library}" for folder in folders]
         place = next((c for c in candidates if archive.find(available, c)), candidates[0])
         yield place, _found(library, place, path, available)
 
@@ -259,10 +294,12 @@ def _applets(busybox: Node) -> list[str]:
     return ["[", "[[", *table[1].decode().rstrip("\0").split("\0")]
 
 
-def _modules(flavour: Flavour, wanted: Iterable[str]) -> dict[str, Node]:
+def _modules(
+    flavour: Flavour, wanted: Iterable[str], architecture: Architecture
+) -> dict[str, Node]:
     """Return kernel modules, those that they need, and `modules.dep`."""
-    kernel = _kernel(flavour)
-    index = _module_index(flavour)
+    kernel = _kernel(flavour, architecture)
+    index = _module_index(flavour, architecture)
     chosen: dict[str, None] = {}
     waiting = list(wanted)
     while waiting:
@@ -277,7 +314,7 @@ def _modules(flavour: Flavour, wanted: Iterable[str]) -> dict[str, Node]:
     contents = archive.members(kernel.path, paths.__contains__)
     nodes: dict[str, Node] = {}
     lines: list[str] = []
-    root = f"/lib/modules/{kernel_release(flavour)}"
+    root = f"/lib/modules/{kernel_release(flavour, architecture)}"
     for path, content in contents:
         place = f"{root}/{paths[path]}.ko"
         nodes[place] = Node.file(_plain_module(path, content))
@@ -301,9 +338,9 @@ def _in_load_order(name: str, index: Mapping[str, Any]) -> list[str]:
     return list(reversed(order))
 
 
-def _module_index(flavour: Flavour) -> dict[str, Any]:
+def _module_index(flavour: Flavour, architecture: Architecture) -> dict[str, Any]:
     """Return all modules of a kernel: where each lies and what it needs, and those built in."""
-    kernel = _kernel(flavour)
+    kernel = _kernel(flavour, architecture)
 
     def make(partial: Path) -> None:
         modules: dict[str, Any] = {}
@@ -321,7 +358,7 @@ def _module_index(flavour: Flavour) -> dict[str, Any]:
             modules[_module_name(path)] = {"path": path, "needs": needed}
         partial.write_text(json.dumps({"modules": modules, "builtin": built_in}))
 
-    index = _made(f"linux-{flavour}.modules", (kernel,), {}, make)
+    index = _made(f"linux-{flavour}{suffix(architecture)}.modules", (kernel,), {}, make)
     answer: dict[str, Any] = json.loads(index.path.read_bytes())
     return answer
 

@@ -1,4 +1,4 @@
-"""Debian packages for arm64 boards: resolved, fetched and verified by apt, installed nowhere.
+"""Debian packages for boards and guests: resolved, fetched and verified by apt, installed nowhere.
 
 apt gets directories of its own in the cache and an empty list of installed packages; its sources
 and its way into the network are those of this machine. Nothing here needs root. What was fetched
@@ -16,11 +16,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 from latenz.boards import apt_sources, cache
 from latenz.errors import BadInput, shown
 
-ARCHITECTURE = "arm64"
+Architecture = Literal["arm64", "amd64"]
+"""Debian's names of the processors that packages are for: boards have arm64, guests amd64."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _OLD_AFTER_S = 7 * 86_400
 
@@ -32,7 +34,7 @@ class Package:
     Attributes:
         name: As Debian calls it.
         version: Debian's version.
-        architecture: "arm64" or "all".
+        architecture: "arm64", "amd64" or "all".
         sha256: Of the file, as the signed package list has it.
         path: The `.deb` file in the cache.
     """
@@ -61,6 +63,7 @@ class _Wanted:
     """What is to be resolved: packages alone, with all they need, or one that one depends on."""
 
     names: tuple[str, ...]
+    architecture: Architecture
     dependencies: bool = False
     member: str = ""  # prefix of the name of the package that stands for the metapackage
 
@@ -83,35 +86,47 @@ class _Entry:
 
 
 def fetch(
-    names: Iterable[str], *, dependencies: bool = False, refresh: bool = False
+    names: Iterable[str],
+    *,
+    dependencies: bool = False,
+    refresh: bool = False,
+    architecture: Architecture = "arm64",
 ) -> list[Package]:
-    """Return Debian's arm64 packages of these names, in the release's current version.
+    """Return Debian's packages of these names, in the release's current version.
 
     Args:
         names: Package names.
         dependencies: Also return all packages that these need (not those recommended), in order
             of their names.
         refresh: Ask the mirror for newer versions even if the cached ones are not old.
+        architecture: Which processors they are for.
 
     Raises:
         BadInput: A package is unknown, or is not cached and the network does not give it, or the
-            mirror has no arm64, or the cache cannot be written.
+            mirror has none for these processors, or the cache cannot be written.
     """
-    return _fetch(_Wanted(tuple(sorted(set(names))), dependencies), refresh)
+    return _fetch(_Wanted(tuple(sorted(set(names))), architecture, dependencies), refresh)
 
 
-def fetch_current(metapackage: str, prefix: str, *, refresh: bool = False) -> Package:
+def fetch_current(
+    metapackage: str,
+    prefix: str,
+    *,
+    refresh: bool = False,
+    architecture: Architecture = "arm64",
+) -> Package:
     """Return the package that a metapackage stands for in this release.
 
     Args:
         metapackage: Such as "linux-image-arm64".
         prefix: What the name of the wanted one begins with, a digit following.
         refresh: As for `fetch`.
+        architecture: As for `fetch`.
 
     Raises:
         BadInput: As for `fetch`; or the metapackage depends on no such package.
     """
-    [package] = _fetch(_Wanted((metapackage,), member=prefix), refresh)
+    [package] = _fetch(_Wanted((metapackage,), architecture, member=prefix), refresh)
     return package
 
 
@@ -123,7 +138,7 @@ def _fetch(wanted: _Wanted, refresh: bool) -> list[Package]:
         cached = _read_record(wanted)
         if cached is not None and not refresh and not _is_old(_record(wanted)):
             with suppress(_Vanished):
-                return _downloaded(cached)
+                return _downloaded(cached, wanted.architecture)
             refresh = True
         try:
             return _renewed(wanted, refresh)
@@ -132,21 +147,21 @@ def _fetch(wanted: _Wanted, refresh: bool) -> list[Package]:
                 raise
             cache.say(f"{error.where} {error.what}; going on with cached {', '.join(wanted.names)}")
             os.utime(_record(wanted))  # ask again in a week, not in every condition
-            return _downloaded(cached)
+            return _downloaded(cached, wanted.architecture)
 
 
 def _renewed(wanted: _Wanted, refresh: bool) -> list[Package]:
     """Resolve anew, download, and keep the record."""
-    apt = _Apt()
+    apt = _Apt(wanted.architecture)
     if refresh or apt.lists_are_old():
         apt.update()
     try:
         entries = _resolve(wanted, apt)
-        packages = _downloaded(entries)
+        packages = _downloaded(entries, wanted.architecture)
     except _Vanished:
         apt.update()
         entries = _resolve(wanted, apt)
-        packages = _downloaded(entries)
+        packages = _downloaded(entries, wanted.architecture)
     with cache.appearing(_record(wanted)) as partial:
         record = {"names": wanted.names, "entries": [asdict(entry) for entry in entries]}
         partial.write_text(json.dumps(record, indent=1))
@@ -163,8 +178,14 @@ def _is_old(path: Path) -> bool:
 def _record(wanted: _Wanted) -> Path:
     """Where the entries that a wish was resolved to are kept."""
     parts = (apt_sources.release(), *wanted.names)
+    place = cache.folder("packages", "resolved" + suffix(wanted.architecture))
     kind = wanted.member or ("with-dependencies" if wanted.dependencies else "alone")
-    return cache.folder("packages", "resolved") / f"{'+'.join(parts)[:180]}={kind}.json"
+    return place / f"{'+'.join(parts)[:180]}={kind}.json"
+
+
+def suffix(architecture: Architecture) -> str:
+    """Return what tells names of an architecture's files from those of boards."""
+    return "" if architecture == "arm64" else f"-{architecture}"
 
 
 def _read_record(wanted: _Wanted) -> list[_Entry] | None:
@@ -187,11 +208,11 @@ def _resolve(wanted: _Wanted, apt: "_Apt") -> list[_Entry]:
     return apt.entries(wanted.names)
 
 
-def _downloaded(entries: list[_Entry]) -> list[Package]:
+def _downloaded(entries: list[_Entry], architecture: Architecture) -> list[Package]:
     """Download what is missing or damaged; return all."""
     missing = [entry for entry in entries if not _intact(entry.package())]
     if missing:
-        _Apt().download(missing)
+        _Apt(architecture).download(missing)
         cache.forget_unused(cache.folder("packages"))
     return [entry.package() for entry in entries]
 
@@ -210,8 +231,9 @@ def _intact(package: Package) -> bool:
 class _Apt:
     """apt with directories of its own in the cache."""
 
-    def __init__(self) -> None:
-        self.folder = cache.folder("apt")
+    def __init__(self, architecture: Architecture) -> None:
+        self.architecture = architecture
+        self.folder = cache.folder("apt" + suffix(architecture))
         self._config = self.folder / "apt.conf"
         with cache.explaining(self.folder):
             for part in ("lists/partial", "state", "cache/archives/partial", "sources.d"):
@@ -222,8 +244,8 @@ class _Apt:
 
     def _own_settings(self) -> str:
         settings = {
-            "APT::Architecture": ARCHITECTURE,
-            "APT::Architectures::": ARCHITECTURE,
+            "APT::Architecture": self.architecture,
+            "APT::Architectures::": self.architecture,
             "APT::Update::Error-Mode": "any",
             "Acquire::Languages": "none",
             "Acquire::Retries": 1,
@@ -250,9 +272,9 @@ class _Apt:
         sources = "\n".join(repository.stanza() for repository in repositories)
         (self.folder / "sources.d/latenz.sources").write_text(sources)
         self._run("apt-get", "-q", "update")
-        if not any((self.folder / "lists").glob(f"*_binary-{ARCHITECTURE}_Packages*")):
+        if not any((self.folder / "lists").glob(f"*_binary-{self.architecture}_Packages*")):
             uris = ", ".join(sorted({repository.uri for repository in repositories}))
-            raise BadInput(f"has no {ARCHITECTURE} packages", uris, "set apt up with a full mirror")
+            raise _none_at(uris, self.architecture)
         self._updated.touch()
 
     def closure(self, names: Iterable[str]) -> list[str]:
@@ -290,7 +312,7 @@ class _Apt:
         known = {name for name, _ in found}
         for name in names:
             if name.partition("=")[0] not in known:
-                raise _unknown(name)
+                raise _unknown(name, self.architecture)
         return list(found.values())
 
     def download(self, entries: list[_Entry]) -> None:
@@ -326,34 +348,40 @@ class _Apt:
             check=False,
         )
         if answer.returncode != 0:
-            raise _failure(command, answer.stderr, place)
+            raise _failure(command, answer.stderr, place, self.architecture)
         return answer.stdout
 
 
-def _failure(command: tuple[str, ...], errors: str, folder: Path) -> BadInput:
+def _failure(
+    command: tuple[str, ...], errors: str, folder: Path, architecture: Architecture
+) -> BadInput:
     """Return what went wrong in apt as one clear line."""
     lines = re.findall(r"^[EN]: (.*)", errors, re.M) or [errors.strip()]
     text = " ".join(lines)
     if "No packages found" in text:
-        return _unknown(command[-1])
+        return _unknown(command[-1], architecture)
     if unknown := re.search(
         r"Unable to locate package (\S+)|Package (\S+) has no installation candidate"
         r"|Can't select candidate version from package (\S+) as",
         text,
     ):
-        return _unknown(unknown[1] or unknown[2] or unknown[3])
+        return _unknown(unknown[1] or unknown[2] or unknown[3], architecture)
     if "No space left on device" in text or "have enough free space" in text:
         return cache.unwritable(folder, full=True, reason="")
     if vanished := re.search(r"Version \S+ for \S+ was not found", text):
         return _Vanished(vanished[0], "the package lists")
     if failed := re.search(r"Failed to fetch (\S+) +(.*?)(?: \[IP: [^]]*\])?$", lines[0]):
-        return _fetch_failure(failed[1], failed[2])
+        return _fetch_failure(failed[1], failed[2], architecture)
     return BadInput(text, " ".join(command[:3]))
 
 
-def _fetch_failure(address: str, reason: str) -> BadInput:
-    if reason.startswith("404") and f"/binary-{ARCHITECTURE}/" in address:
-        return BadInput(f"has no {ARCHITECTURE} packages", address, "set apt up with a full mirror")
+def _none_at(address: str, architecture: Architecture) -> BadInput:
+    return BadInput(f"has no {architecture} packages", address, "set apt up with a full mirror")
+
+
+def _fetch_failure(address: str, reason: str, architecture: Architecture) -> BadInput:
+    if reason.startswith("404") and f"/binary-{architecture}/" in address:
+        return _none_at(address, architecture)
     if re.match(r"404|Hash Sum mismatch|File has unexpected size", reason):
         error = _Vanished if address.endswith(".deb") else _Unreachable
         remedy = "the mirror may be renewing itself: try again later, or set apt up with another"
@@ -363,8 +391,8 @@ def _fetch_failure(address: str, reason: str) -> BadInput:
     )
 
 
-def _unknown(name: str) -> BadInput:
-    what = f"is no package of Debian {apt_sources.release()} for {ARCHITECTURE}"
+def _unknown(name: str, architecture: Architecture) -> BadInput:
+    what = f"is no package of Debian {apt_sources.release()} for {architecture}"
     return BadInput(what, name, f"apt-cache search {name} may know what it is called now")
 
 

@@ -1,14 +1,9 @@
 """Setting up what boards need when a condition first needs it."""
 
 import functools
-import importlib
-import subprocess
-import sys
-from pathlib import Path
 
 from latenz.engines.base import Obstacle
-
-_PREFIX = "latenz set-up: "
+from latenz.setup import ensure_group
 
 
 @functools.cache
@@ -20,19 +15,4 @@ def ensure_boards() -> Obstacle | None:
     Returns:
         What is missing and the command that installs it, or None if all is there.
     """
-    program = Path(__file__).parents[3] / "setup/ensure"
-    if not program.is_file():
-        return Obstacle("boards need Latenz's own folder", "clone Latenz and run ./latenz there")
-    told = ""
-    with subprocess.Popen(
-        [program, "boards"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    ) as setup:
-        for line in setup.stderr or ():
-            text = line.decode(errors="replace")
-            sys.stderr.write(text)
-            told = text.strip().removeprefix(_PREFIX)
-    if setup.returncode == 0:
-        importlib.invalidate_caches()
-        return None
-    reason, _, fix = told.partition("; run: ")
-    return Obstacle(reason or f"{program} failed", fix or f"{program} boards")
+    return ensure_group("boards", "boards")

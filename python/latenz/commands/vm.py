@@ -1,0 +1,459 @@
+"""`latenz vm`: real-time virtual machines."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from latenz.model import Deadline
+    from latenz.stacks.base import Job
+    from latenz.statistics import Summary
+    from latenz.vm.guest import Guest
+    from latenz.vm.run import Measured
+    from latenz.vm.settings import VmSettings
+
+command = typer.Typer(
+    help="Build and run a real-time virtual machine: image, QEMU command, libvirt XML, measuring."
+    "\n\nExample: latenz vm run --duration 10s --deadline 50us -o results/vm",
+    no_args_is_help=True,
+)
+
+_Tuned = Annotated[
+    bool, typer.Option("--tuned/--default", help="All tunings, or what one types first.")
+]
+_With = Annotated[
+    list[str] | None,
+    typer.Option("--with", help="Also these tunings: ids or layers (qemu, libvirt, guest)."),
+]
+_Without = Annotated[
+    list[str] | None, typer.Option("--without", help="Not these tunings: ids or layers.")
+]
+_Kernel = Annotated[str | None, typer.Option(help="stock or rt, whatever the tunings say.")]
+_Accelerator = Annotated[str, typer.Option(help="kvm, tcg, or auto: KVM where it works.")]
+_Vcpus = Annotated[int, typer.Option(help="Virtual CPUs of a machine with a spare one.")]
+_Memory = Annotated[int, typer.Option(help="Memory in MiB.")]
+_Cpus = Annotated[
+    str | None,
+    typer.Option(help="Host CPUs for the vCPUs, such as 2-3. (default: isolated ones)"),
+]
+_Disk = Annotated[Path | None, typer.Option(help="A raw image that the guest gets as disk.")]
+_Tap = Annotated[str | None, typer.Option(help="Host interface (tap) of the guest's network.")]
+_Passthrough = Annotated[
+    str | None, typer.Option(help="PCI device that the guest gets, such as 0000:03:00.0.")
+]
+_Engine = Annotated[str, typer.Option(help="wakeup, cyclictest or robot.")]
+_Load = Annotated[str, typer.Option(help="none, spin, stress-ng-cpu or stress-ng-all.")]
+_Duration = Annotated[str, typer.Option(help="How long to measure in the guest's time.")]
+_Period = Annotated[str, typer.Option(help="Distance of the activations.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@command.command()
+def build(
+    kernel: Annotated[str, typer.Option(help="stock or rt.")] = "rt",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for copies of both files.")
+    ] = None,
+    json: _Json = False,
+) -> None:
+    """Make the guest's kernel and initial RAM disk from Debian packages.
+
+    They are kept in Latenz's cache; -o copies them as vmlinuz and initrd.cpio.
+
+    Example: latenz vm build --kernel rt -o guest
+    """
+    from latenz.vm.guest import export
+
+    _ensure()
+    made = _guest(_kernel(kernel) or "rt")
+    files = [made.kernel.path, made.initrd.path] if output is None else export(made, output)
+    if json:
+        names = {"kernel_file": str(files[0]), "initrd_file": str(files[1])}
+        _print_json({**names, **made.provenance()})
+        return
+    for path in files:
+        typer.echo(f"{path}  {path.stat().st_size >> 20} MiB")
+    count = len({each.name for each in (*made.kernel.packages, *made.initrd.packages)})
+    typer.echo(f"Linux {made.release}, from {count} Debian packages")
+
+
+@command.command("command")
+def command_line(
+    tuned: _Tuned = True,
+    with_: _With = None,
+    without: _Without = None,
+    kernel: _Kernel = None,
+    accelerator: _Accelerator = "kvm",
+    vcpus: _Vcpus = 2,
+    memory: _Memory = 1024,
+    cpus: _Cpus = None,
+    disk: _Disk = None,
+    tap: _Tap = None,
+    passthrough: _Passthrough = None,
+    json: _Json = False,
+) -> None:
+    """Print QEMU's command line, and which tuning each part of it comes from.
+
+    Example: latenz vm command --default --with guest
+    """
+    from latenz.vm.command import Boot
+    from latenz.vm.command import command as pieces_of
+    from latenz.vm.guest import flavour, guest_options
+    from latenz.vm.show import as_script, to_json
+
+    settings = _settings(
+        tuned, with_, without, kernel, accelerator, vcpus, memory, cpus, disk, tap, passthrough
+    )
+    made = _guest(flavour(settings))
+    boot = Boot(
+        kernel=made.kernel.path,
+        initrd=made.initrd.path,
+        options=guest_options(settings, _example_job()),
+        console=Path("console.log"),
+        results="file,path=results.tar.gz",
+    )
+    pieces = pieces_of(settings, boot)
+    if json:
+        _print_json(to_json(settings, pieces))
+    else:
+        typer.echo(as_script(settings, pieces), nl=False)
+
+
+@command.command()
+def xml(
+    tuned: _Tuned = True,
+    with_: _With = None,
+    without: _Without = None,
+    kernel: _Kernel = None,
+    accelerator: _Accelerator = "kvm",
+    vcpus: _Vcpus = 2,
+    memory: _Memory = 1024,
+    cpus: _Cpus = None,
+    disk: _Disk = None,
+    tap: _Tap = None,
+    passthrough: _Passthrough = None,
+    json: _Json = False,
+) -> None:
+    """Print the domain that libvirt starts as the same machine.
+
+    Example: latenz vm xml --cpus 2-3 > guest.xml && virsh define guest.xml
+    """
+    from latenz.vm.guest import flavour, guest_options
+    from latenz.vm.libvirt import domain
+
+    settings = _settings(
+        tuned, with_, without, kernel, accelerator, vcpus, memory, cpus, disk, tap, passthrough
+    )
+    made = _guest(flavour(settings))
+    options = guest_options(settings, _example_job())
+    text = domain(settings, made.kernel.path, made.initrd.path, options)
+    if json:
+        _print_json({"xml": text, "tunings": sorted(settings.tunings)})
+    else:
+        typer.echo(text, nl=False)
+
+
+@command.command()
+def run(
+    output: Annotated[Path, typer.Option("--output", "-o", help="New run folder.")],
+    duration: _Duration = "10s",
+    load: _Load = "none",
+    engine: _Engine = "wakeup",
+    period: _Period = "1ms",
+    deadline: Annotated[
+        list[str] | None, typer.Option(help='A limit to judge by, such as "50us".')
+    ] = None,
+    tuned: _Tuned = True,
+    with_: _With = None,
+    without: _Without = None,
+    kernel: _Kernel = None,
+    accelerator: _Accelerator = "auto",
+    vcpus: _Vcpus = 2,
+    memory: _Memory = 1024,
+    cpus: _Cpus = None,
+    disk: _Disk = None,
+    tap: _Tap = None,
+    passthrough: _Passthrough = None,
+    json: _Json = False,
+) -> int:
+    """Measure in a virtual machine; what comes back is an ordinary run.
+
+    Ends with 0 if all deadlines are met, 1 if one is violated, 3 if one could not be shown, and
+    130 if interrupted: the guest is then asked for what it has so far.
+
+    Example: latenz vm run --load stress-ng-cpu --duration 10s --deadline 50us -o results/vm
+    """
+    from latenz.commands.show import asked_deadline
+
+    deadlines = tuple(asked_deadline(text) for text in deadline or [])
+    wanted = _settings(
+        tuned, with_, without, kernel, accelerator, vcpus, memory, cpus, disk, tap, passthrough
+    )
+    name = "tuned" if tuned and not (with_ or without or kernel) else "default"
+    name = name if name == "tuned" or not (with_ or without or kernel or tuned) else "chosen"
+    job = _job(output, name, engine, load, duration, period, deadlines)
+    settings, made, reason = _accelerated(wanted, accelerator)
+    return _measured(settings, made, job, reason, json)
+
+
+def _measured(settings: "VmSettings", made: "Guest", job: "Job", reason: str, json: bool) -> int:
+    """Measure, store and print; return the exit code."""
+    import sys
+    from dataclasses import replace
+
+    from latenz import environment
+    from latenz.errors import BadInput
+    from latenz.model import TimeBase
+    from latenz.store.run import RunWriter
+
+    base = TimeBase.SILICON if settings.accelerator == "kvm" else TimeBase.VIRTUAL
+    metadata = job.metadata.model_copy(update={"time_base": base})
+    job = replace(job, metadata=metadata)
+    folder = job.folder.parent
+    writer = RunWriter(
+        folder.absolute(), command=sys.argv, environment={"host": environment.describe()}
+    )
+    status: Any = "failed"
+    try:
+        measured = _boot(settings, made, job, reason, json)
+        for each in measured.sets:
+            writer.add(each)
+        status = "interrupted" if measured.stopped else "failed" if measured.trouble else "complete"
+        writer.info.conditions.append(_told(job, measured, reason))
+    finally:
+        writer.close(status)
+    if measured.trouble and not measured.sets:
+        raise BadInput(measured.trouble, str(job.folder / "console.log"))
+    return _report(folder, job, measured, reason, json)
+
+
+def _boot(settings: "VmSettings", made: "Guest", job: "Job", reason: str, json: bool) -> "Measured":
+    from latenz.experiment.progress import Progress
+    from latenz.signals import noticed_signals
+    from latenz.vm.run import measure, planned_ns
+
+    if settings.accelerator == "tcg":
+        typer.echo(f"latenz: emulated, in virtual time: {reason}", err=True)
+    with noticed_signals() as stopped, Progress(wanted=not json) as progress:
+        progress.planned(planned_ns(settings, job))
+        progress.measuring(job.condition.name, planned_ns(settings, job))
+        return measure(
+            settings, made, job, stopped=stopped, tell=lambda phase: progress.update(phase, None)
+        )
+
+
+def _told(job: "Job", measured: "Measured", reason: str) -> dict[str, Any]:
+    """Return what the run keeps of how it was measured."""
+    state = "interrupted" if measured.stopped else "failed" if measured.trouble else "measured"
+    condition = job.condition
+    return {
+        "condition": condition.name,
+        "state": state,
+        **({"reason": measured.trouble} if measured.trouble else {}),
+        "accelerator_reason": reason,
+        "engine": {"name": condition.engine.engine, "settings": condition.engine.model_dump()},
+        "load": {"name": condition.load.kind, "settings": condition.load.model_dump()},
+        "sample_sets": [each.metadata.name for each in measured.sets],
+        **measured.account,
+    }
+
+
+def _report(folder: Path, job: "Job", measured: "Measured", reason: str, json: bool) -> int:
+    from latenz.statistics import summarize
+    from latenz.store.run import Run
+
+    run = Run.open(folder)
+    summaries = [summarize(each) for each in run.sample_sets]
+    account = measured.account
+    if json:
+        _print_json(
+            {
+                "run": str(folder),
+                "status": run.info.status,
+                "accelerator": account["accelerator"],
+                "accelerator_reason": reason,
+                "time_base": str(job.metadata.time_base),
+                "boot_wall_ns": account["boot_wall_ns"],
+                "without_effect": account["without_effect"],
+                "guest": account.get("guest"),
+                "sample_sets": [summary.to_json() for summary in summaries],
+            }
+        )
+    else:
+        from latenz.show import print_summaries
+
+        print_summaries(summaries)
+        if measured.trouble:
+            typer.echo(f"ended early: {measured.trouble}", err=True)
+        if account["without_effect"] and account["accelerator"] == "tcg":
+            typer.echo(f"without effect here: {', '.join(account['without_effect'])}")
+        typer.echo(f"run folder: {folder}")
+    return _code(measured, summaries)
+
+
+def _code(measured: "Measured", summaries: "list[Summary]") -> int:
+    from latenz.errors import EXIT_GATE_VIOLATED, EXIT_INTERRUPTED, EXIT_NOT_SHOWN
+
+    verdicts = {verdict.verdict for summary in summaries for verdict in summary.deadlines}
+    if measured.stopped:
+        return EXIT_INTERRUPTED
+    if "violates" in verdicts:
+        return EXIT_GATE_VIOLATED
+    return EXIT_NOT_SHOWN if "not shown" in verdicts or measured.trouble else 0
+
+
+def _settings(
+    tuned: bool,
+    with_: list[str] | None,
+    without: list[str] | None,
+    kernel: str | None,
+    accelerator: str,
+    vcpus: int,
+    memory: int,
+    cpus: str | None,
+    disk: Path | None,
+    tap: str | None,
+    passthrough: str | None,
+) -> "VmSettings":
+    """Return the machine that the options describe, on this host's isolated CPUs.
+
+    Raises:
+        BadInput: An option is wrong, or they contradict each other.
+    """
+    from latenz.errors import BadInput, closest
+    from latenz.vm.choice import chosen
+    from latenz.vm.host import made_settings, placed
+    from latenz.vm.settings import TUNED
+
+    _ensure()
+    if accelerator not in (known := ("auto", "kvm", "tcg")):
+        what = f"{accelerator!r} is no accelerator"
+        raise BadInput(what, "--accelerator", closest(accelerator, known))
+    base = TUNED if tuned else frozenset[str]()
+    tunings = chosen(base, _words(with_), _words(without), _kernel(kernel))
+    settings = made_settings(
+        accelerator="tcg" if accelerator == "tcg" else "kvm",
+        vcpus=vcpus,
+        memory_mib=memory,
+        tunings=tunings,
+        cpus=cpus,
+        disk=disk and disk.absolute(),
+        tap=tap,
+        passthrough=passthrough,
+    )
+    return placed(settings)
+
+
+def _words(given: list[str] | None) -> list[str]:
+    """Return names that were given apart or with commas between them."""
+    return [word for text in given or [] for word in text.split(",") if word]
+
+
+def _kernel(name: str | None) -> Any:
+    from latenz.errors import BadInput, closest
+
+    if name is not None and name not in (known := ("stock", "rt")):
+        raise BadInput(f"{name!r} is no kernel", "--kernel", closest(name, known))
+    return name
+
+
+def _accelerated(wanted: "VmSettings", accelerator: str) -> "tuple[VmSettings, Guest, str]":
+    """Return the machine by what works here, what it boots, and why it is emulated if it is."""
+    from latenz.vm.acceleration import Wanted, acceleration
+    from latenz.vm.guest import flavour
+
+    made = _guest(flavour(wanted))
+    asked: Wanted = "kvm" if accelerator == "kvm" else "tcg" if accelerator == "tcg" else "auto"
+    found = acceleration(asked, made.kernel)
+    return wanted.model_copy(update={"accelerator": found.accelerator}), made, found.reason
+
+
+def _guest(kernel: Any) -> "Guest":
+    from latenz.vm.guest import guest
+
+    return guest(kernel)
+
+
+def _ensure() -> None:
+    """Set up what virtual machines need.
+
+    Raises:
+        BadInput: Something is missing.
+    """
+    from latenz.errors import BadInput
+    from latenz.setup import ensure_group
+
+    if obstacle := ensure_group("vm", "virtual machines"):
+        raise BadInput(obstacle.reason, "vm", obstacle.fix and f"run {obstacle.fix}")
+
+
+def _example_job() -> "Job":
+    """Return what a printed machine measures: ten seconds without load."""
+    return _job(Path(), "tuned", "wakeup", "none", "10s", "1ms", ())
+
+
+def _job(
+    output: Path,
+    name: str,
+    engine: str,
+    load: str,
+    duration: str,
+    period: str,
+    deadlines: "tuple[Deadline, ...]",
+) -> "Job":
+    """Return what to measure.
+
+    Raises:
+        BadInput: Engine, load or duration is none that runs in a guest.
+    """
+    from latenz.durations import parse_duration
+    from latenz.engines import ENGINES
+    from latenz.errors import BadInput, closest
+    from latenz.experiment.condition import Condition
+    from latenz.model import Metadata, TimeBase
+    from latenz.stacks.base import Job
+    from latenz.stress import STRESSORS
+
+    engines = ("wakeup", "cyclictest", "robot")
+    loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all")
+    if engine not in engines:
+        what = f"{engine!r} does not measure in guests"
+        raise BadInput(what, "--engine", closest(engine, engines))
+    if load not in loads:
+        raise BadInput(f"{load!r} is no load in guests", "--load", closest(load, loads))
+    times = {"--duration": duration, "--period": period}
+    lasts = {option: parse_duration(text, option) for option, text in times.items()}
+    for option, nanoseconds in lasts.items():
+        if nanoseconds <= 0 or (option == "--period" and nanoseconds % 1000):
+            raise BadInput(f"{times[option]!r} is none", option, "write for example 1ms")
+    condition = Condition(
+        name=name,
+        bench="vm",
+        stack=name,
+        system=None,
+        stressor=load,
+        load=STRESSORS[load].settings_type(kind=load),
+        probe=engine,
+        engine=ENGINES[engine].settings_type.model_validate(
+            {"engine": engine, "period": lasts["--period"]}
+        ),
+        duration_ns=lasts["--duration"],
+        folder=Path(),
+    )
+    metadata = Metadata(
+        name=name,
+        time_base=TimeBase.VIRTUAL,
+        bench="vm",
+        stack=name,
+        stressor=load,
+        condition=name,
+        deadlines=deadlines,
+    )
+    return Job("vm", condition, output / name, metadata)
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    import json as json_module
+
+    typer.echo(json_module.dumps(document, indent=1))
