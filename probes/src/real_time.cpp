@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "real_time.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+
+namespace latenz::probe {
+namespace {
+
+constexpr std::size_t prefaulted_stack_bytes = 64UL * 1024;
+
+}  // namespace
+
+void prefault_stack() {
+  std::array<volatile char, prefaulted_stack_bytes> pages;  // NOLINT(*-member-init): written below
+  constexpr std::size_t page = 4096;
+  for (std::size_t i = 0; i < pages.size(); i += page) {
+    pages[i] = 0;
+  }
+}
+
+int stay_on(unsigned cpu) {
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  CPU_SET(cpu, &own);
+  return pthread_setaffinity_np(pthread_self(), sizeof own, &own);
+}
+
+int become_fifo(int priority) {
+  const sched_param parameters{.sched_priority = priority};
+  return pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters);
+}
+
+std::string_view hold_dma_latency(std::int32_t latency_us, File& file) {
+  file = File::open("/dev/cpu_dma_latency", O_WRONLY);
+  if (!file.is_open()) {
+    return errno == ENOENT ? "absent" : "denied";
+  }
+  const bool held = write(file.descriptor(), &latency_us, sizeof latency_us) == sizeof latency_us;
+  return held ? "held" : "denied";
+}
+
+}  // namespace latenz::probe
