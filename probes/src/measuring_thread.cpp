@@ -13,14 +13,15 @@
 #include <cstring>
 #include <ctime>
 
+#include "activation.hpp"
 #include "clock.hpp"
 #include "failure.hpp"
+#include "real_time.hpp"
 
 namespace latenz::probe {
 namespace {
 
 constexpr std::size_t stack_bytes = 256UL * 1024;
-constexpr std::size_t prefaulted_stack_bytes = 64UL * 1024;
 
 /// Room for four seconds, in which the recording thread may be held up; at most 4 MiB a thread.
 std::size_t ring_capacity(std::int64_t interval_ns) {
@@ -42,14 +43,6 @@ struct SchedulingAttributes {
   std::uint64_t period_ns = 0;
 };
 static_assert(sizeof(SchedulingAttributes) == 48, "SCHED_ATTR_SIZE_VER0");
-
-void prefault_stack() {
-  std::array<volatile char, prefaulted_stack_bytes> pages;  // NOLINT(*-member-init): written below
-  constexpr std::size_t page = 4096;
-  for (std::size_t i = 0; i < pages.size(); i += page) {
-    pages[i] = 0;
-  }
-}
 
 std::string privilege_failure(const Plan& plan, int error) {
   if (plan.policy == Policy::deadline && error == EBUSY) {
@@ -120,21 +113,17 @@ void MeasuringThread::run() {
 }
 
 int MeasuringThread::take_cpu_and_policy() {
-  cpu_set_t own;
-  CPU_ZERO(&own);
-  CPU_SET(cpu_, &own);
   if (plan_.policy == Policy::deadline) {
     return use_deadline_policy();
   }
-  if (const int error = pthread_setaffinity_np(pthread_self(), sizeof own, &own); error != 0) {
+  if (const int error = stay_on(cpu_); error != 0) {
     return error;
   }
   if (plan_.policy == Policy::other) {
     prctl(PR_SET_TIMERSLACK, 1UL);  // the default would add up to 50 us that no scheduler caused
     return 0;
   }
-  const sched_param parameters{.sched_priority = plan_.priority};
-  return pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters);
+  return become_fifo(plan_.priority);
 }
 
 /// The kernel refuses SCHED_DEADLINE to threads bound to a part of their root domain, so these
@@ -152,31 +141,26 @@ int MeasuringThread::use_deadline_policy() {
 /// The measured loop: no system call but the sleep, no memory but what is in place already.
 void MeasuringThread::measure(std::int64_t start_ns) {
   const int clock = plan_.clock_id();
-  const std::int64_t interval_ns = plan_.interval_ns;
   const std::int64_t record_from_ns = start_ns + plan_.warm_up_ns;
-  std::int64_t due_ns = start_ns;
+  Activations activations(clock, start_ns, plan_.interval_ns);
   last_wakeup_ns_ = read_clock_ns(clock);
   last_counts_ = shared_.counters.read(cpu_);
   while (!shared_.stop.load(std::memory_order_relaxed)) {
-    const timespec due = to_timespec(due_ns);
-    if (clock_nanosleep(clock, TIMER_ABSTIME, &due, nullptr) != 0) {
+    const auto activation = activations.next();
+    if (!activation) {
       continue;  // a signal: see whether it means stop
     }
-    const std::int64_t now_ns = read_clock_ns(clock);
-    const std::int64_t latency_ns = now_ns - due_ns;
-    const std::int64_t skipped = latency_ns >= interval_ns ? latency_ns / interval_ns : 0;
-    const Sample sample{.t_ns = due_ns, .latency_ns = latency_ns};
-    due_ns += (skipped + 1) * interval_ns;
+    const Sample sample{.t_ns = activation->due_ns, .latency_ns = activation->latency_ns};
     if (sample.t_ns >= record_from_ns) {
-      break_if_too_late(latency_ns);
-      record(sample, skipped);
-      if (at_end(due_ns, skipped)) {
+      break_if_too_late(sample.latency_ns);
+      record(sample, activation->skipped);
+      if (at_end(activations.next_due_ns(), activation->skipped)) {
         return;
       }
     } else {
       last_counts_ = shared_.counters.read(cpu_);
     }
-    last_wakeup_ns_ = now_ns;
+    last_wakeup_ns_ = activation->running_ns();
   }
 }
 

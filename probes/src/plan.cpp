@@ -38,20 +38,6 @@ auto flag(bool& target) {
   return [&target](std::string_view /*none*/) { target = true; };
 }
 
-void set_dma_latency(Plan& plan, std::string_view text) {
-  constexpr std::int64_t microsecond = 1000;
-  if (text == "off") {
-    plan.dma_latency_us.reset();
-    return;
-  }
-  const std::int64_t value = parse_integer("--dma-latency", text, 0,
-                                           std::numeric_limits<std::int32_t>::max() * microsecond);
-  if (value % microsecond != 0) {
-    throw Failure("--dma-latency: the kernel takes whole microseconds; write a multiple of 1000");
-  }
-  plan.dma_latency_us = static_cast<std::int32_t>(value / microsecond);
-}
-
 void set_trace_instance(Plan& plan, std::string_view text) {
   const bool plain = !text.empty() && text.front() != '.' && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -88,7 +74,7 @@ std::vector<Option> options_of(Plan& plan, std::optional<std::string>& cpus) {
       {"--clock", "NAME", "monotonic or realtime (default: monotonic)",
        choose("--clock", plan.clock, clock_names)},
       {"--dma-latency", "NS", "held in /dev/cpu_dma_latency (default: 0); off: leave it alone",
-       [&plan](std::string_view text) { set_dma_latency(plan, text); }},
+       [&plan](std::string_view text) { plan.dma_latency_us = parse_dma_latency(text); }},
       {"--keep", "WHAT",
        "samples: every one; histogram: bounded memory and disk (default: samples)",
        choose("--keep", plan.keep, keep_names)},
@@ -120,6 +106,19 @@ void check(const Plan& plan) {
 }
 
 }  // namespace
+
+std::optional<std::int32_t> parse_dma_latency(std::string_view text) {
+  constexpr std::int64_t microsecond = 1000;
+  if (text == "off") {
+    return std::nullopt;
+  }
+  const std::int64_t value = parse_integer("--dma-latency", text, 0,
+                                           std::numeric_limits<std::int32_t>::max() * microsecond);
+  if (value % microsecond != 0) {
+    throw Failure("--dma-latency: the kernel takes whole microseconds; write a multiple of 1000");
+  }
+  return static_cast<std::int32_t>(value / microsecond);
+}
 
 int Plan::clock_id() const { return clock == Clock::monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME; }
 

@@ -66,6 +66,9 @@ struct Plan {
 
 [[nodiscard]] std::string plan_help();
 
+/// Microseconds of an option --dma-latency, absent for "off". Throws `Failure`.
+[[nodiscard]] std::optional<std::int32_t> parse_dma_latency(std::string_view text);
+
 /// Folder of each thread below the output folder: cpu0, cpu1, and cpu0-2 for the second on CPU 0.
 [[nodiscard]] std::vector<std::string> thread_folders(const std::vector<unsigned>& cpus);
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // latenz-wakeup: measures how late threads wake up. docs/probe.md says how and what it means.
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -22,6 +20,7 @@
 #include "options.hpp"
 #include "plan.hpp"
 #include "program.hpp"
+#include "real_time.hpp"
 #include "recording.hpp"
 #include "recording_process.hpp"
 
@@ -38,20 +37,6 @@ void prepare_signals() {
   nudge.sa_handler = [](int) {};
   sigaction(SIGUSR1, &nudge, nullptr);
   ignore_output_signals();
-}
-
-/// Keeps CPUs out of sleep states with a longer exit latency until the file is closed.
-std::string_view hold_dma_latency(const Plan& plan, File& file) {
-  if (!plan.dma_latency_us) {
-    return "off";
-  }
-  file = File::open("/dev/cpu_dma_latency", O_WRONLY);
-  if (!file.is_open()) {
-    return errno == ENOENT ? "absent" : "denied";
-  }
-  const std::int32_t latency_us = *plan.dma_latency_us;
-  const bool held = write(file.descriptor(), &latency_us, sizeof latency_us) == sizeof latency_us;
-  return held ? "held" : "denied";
 }
 
 class Run {
@@ -114,7 +99,8 @@ void Run::prepare() {
 void Run::start() {
   leave_measured_cpus(shared_.plan.cpus);
   Circumstances circumstances;
-  circumstances.dma_latency = hold_dma_latency(shared_.plan, dma_latency_);
+  const auto& latency_us = shared_.plan.dma_latency_us;
+  circumstances.dma_latency = latency_us ? hold_dma_latency(*latency_us, dma_latency_) : "off";
   circumstances.memory_locked = mlockall(MCL_CURRENT | MCL_FUTURE) == 0;
   circumstances.started_realtime_ns = read_clock_ns(CLOCK_REALTIME);
   recording_->set_circumstances(circumstances);

@@ -16,6 +16,7 @@ from latenz.engines.base import forbidden_priority, program_version
 from latenz.engines.timerlat import available_tracers
 from latenz.environment import read_text
 from latenz.stress import STRESSORS
+from latenz.traces import ring
 
 State = Literal["ok", "limited", "missing"]
 _CAP_IPC_LOCK = 14
@@ -266,6 +267,17 @@ def _tracing() -> Check:
     return Check("tracing", "limited", found, "the engine timerlat is not available", fix)
 
 
+def _left_traces() -> Check:
+    """Look for what runs with --trace leave in the kernel if they are killed."""
+    left = ring.leftovers()
+    if not left:
+        return Check("left-traces", "ok", "none")
+    names = ", ".join(each.name for each in left)
+    consequence = "a run that was killed left the kernel tracing: it costs memory and time"
+    fix = f"rmdir {' '.join(map(str, left))} (the next latenz run --trace does it, too)"
+    return Check("left-traces", "limited", names, consequence, fix)
+
+
 def _virtual_machine() -> Check:
     hypervisor = environment.virtualization()
     if hypervisor is None:
@@ -355,6 +367,7 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     _thermal,
     _smi,
     _tracing,
+    _left_traces,
     _virtual_machine,
     _kvm,
     _boards,

@@ -38,6 +38,11 @@ def read_text(path: Path | str) -> str | None:
         return None
 
 
+def anonymous_command_line(text: str) -> str:
+    """Return a kernel command line without what names the machine, its disks or its network."""
+    return _IDENTIFYING.sub(r"\1=...", text)
+
+
 def kernel_config() -> dict[str, str]:
     """Return those options of the running kernel's configuration that concern latency."""
     text = None
@@ -147,7 +152,7 @@ def _kernel() -> dict[str, Any]:
         "release": platform.release(),
         "version": platform.version(),
         "preemption": preemption_model(),
-        "command_line": _IDENTIFYING.sub(r"\1=...", read_text("/proc/cmdline") or ""),
+        "command_line": anonymous_command_line(read_text("/proc/cmdline") or ""),
         "config": kernel_config(),
         "sched_rt_runtime_us": read_text(_KERNEL / "sched_rt_runtime_us"),
         "sched_rt_period_us": read_text(_KERNEL / "sched_rt_period_us"),
@@ -263,17 +268,17 @@ def moment() -> dict[str, Any]:
         "available_memory_bytes": int(memory[1]) * 1024 if memory else None,
         "frequency_khz": _of_each_cpu("cpufreq/scaling_cur_freq"),
         "throttled": _of_each_cpu("thermal_throttle/core_throttle_count"),
-        "steal_ns": _steal_ns(),
+        "steal_ns": steal_ns(read_text("/proc/stat") or ""),
         "smi": {str(cpu): smi_count(cpu) for cpu in sorted(os.sched_getaffinity(0))},
-        "interrupts": interrupts(),
+        "interrupts": interrupts(read_text("/proc/interrupts") or ""),
         "softirqs": _per_cpu_table(read_text("/proc/softirqs") or ""),
     }
 
 
-def _steal_ns() -> dict[str, int]:
-    """Return how long the hypervisor has kept each CPU from running, since boot."""
+def steal_ns(text: str) -> dict[str, int]:
+    """Return how long the hypervisor has kept each CPU from running since boot: /proc/stat."""
     tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-    rows = (line.split() for line in (read_text("/proc/stat") or "").splitlines())
+    rows = (line.split() for line in text.splitlines())
     return {
         row[0].removeprefix("cpu"): int(row[8]) * tick_ns
         for row in rows
@@ -281,9 +286,13 @@ def _steal_ns() -> dict[str, int]:
     }
 
 
-def interrupts() -> dict[str, dict[str, int]]:
-    """Return the interrupts of each CPU by source since boot, those never seen left out."""
-    return _per_cpu_table(read_text("/proc/interrupts") or "")
+def interrupts(text: str) -> dict[str, dict[str, int]]:
+    """Return the interrupts of each CPU by source since boot, those never seen left out.
+
+    Args:
+        text: What /proc/interrupts says.
+    """
+    return _per_cpu_table(text)
 
 
 def _per_cpu_table(text: str) -> dict[str, dict[str, int]]:

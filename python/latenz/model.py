@@ -40,7 +40,7 @@ class TimeBase(StrEnum):
     VIRTUAL = "virtual"
     """Instructions counted by an emulator."""
     SIMULATED = "simulated"
-    """Computed by the simulator from a system description."""
+    """Computed by a simulator: from a system description, or of a hardware design."""
     PUBLISHED = "published"
     """Printed in a publication."""
 

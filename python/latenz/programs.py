@@ -1,6 +1,7 @@
-"""Where the native programs of the probes room are installed, and how QEMU loads our plugins."""
+"""Where the native programs of the probes room are, and how QEMU is connected with."""
 
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -48,6 +49,29 @@ def plugin_arguments(name: str, *options: str) -> tuple[str, ...]:
     return ("-plugin", ",".join((f"file={escaped(probe_program(f'{name}.so'))}", *options)))
 
 
+def turn_arguments(longest_us: int) -> tuple[str, ...]:
+    """Return what bounds the turns that QEMU's cores take while it counts instructions.
+
+    An object with a timer in virtual time ends the turn of whichever core runs.
+
+    Args:
+        longest_us: How long a turn is at most.
+    """
+    return (
+        *("-netdev", "hubport,id=tick0,hubid=0"),
+        *("-object", f"filter-buffer,id=tick,netdev=tick0,interval={longest_us}"),
+    )
+
+
 def escaped(path: Path) -> str:
     """Write a path as a value in QEMU's options, where a comma separates."""
     return os.fspath(path).replace(",", ",,")
+
+
+def listen(path: Path) -> socket.socket:
+    """Return a socket at which an emulator can connect once; waiting on it gives up after 0.1 s."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(path))
+    listening.listen(1)
+    listening.settimeout(0.1)
+    return listening

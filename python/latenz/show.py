@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from latenz.control import Control
 from latenz.durations import format_duration
 from latenz.model import HANDLINGS, Handling
 from latenz.statistics import Summary
@@ -17,7 +18,7 @@ _VERDICT_STYLE = {"meets": "green", "violates": "bold red", "not shown": "yellow
 _TIME_BASE = {
     "silicon": "silicon: a real clock on real hardware",
     "virtual": "virtual: instructions counted by an emulator, not silicon time",
-    "simulated": "simulated: computed from a system description",
+    "simulated": "simulated: computed from a system description or a hardware design",
     "published": "published: printed in a publication",
 }
 
@@ -38,10 +39,42 @@ def print_summaries(summaries: Sequence[Summary], console: Console | None = None
             console.print(f"{escape(summary.name)}: {escape(note)}", style="dim")
 
 
-def _table(title: str) -> Table:
+def print_controls(controls: Sequence[tuple[str, Control]], console: Console | None = None) -> None:
+    """Print how well robots were controlled, by condition; nothing if there are none."""
+    if not controls:
+        return
+    console = console or Console()
+    if not console.is_terminal:
+        console.width = _PIPE_WIDTH
+    table = _table("control of the robot; errors in µrad, times in µs", "condition")
+    for heading in (
+        "cycles",
+        "missed",
+        "safe stops",
+        "error rms",
+        "error max",
+        "jitter rms",
+        "jitter max",
+    ):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for label, control in controls:
+        table.add_row(
+            escape(label),
+            _count(control.cycles),
+            _count(control.missed),
+            _count(control.safe_stops),
+            _count(control.error_rms_urad),
+            _count(control.error_max_urad),
+            f"{control.jitter_rms_ns / 1_000:,.2f}",
+            f"{control.jitter_max_ns / 1_000:,.2f}",
+        )
+    console.print(table)
+
+
+def _table(title: str, first: str = "sample set") -> Table:
     table = Table(title=title, title_justify="left", title_style="italic", box=box.SIMPLE_HEAD)
     table.pad_edge = False
-    table.add_column("sample set", overflow="fold", min_width=12)
+    table.add_column(first, overflow="fold", min_width=12)
     return table
 
 

@@ -51,6 +51,7 @@ def test_locks_pin_every_direct_dependency_by_hash_and_name_no_address():
         ("base", wanted),
         ("cluster", [*wanted, "distributed"]),
         ("boards", [*wanted, "labgrid", "pyelftools", "qemu.qmp"]),
+        ("vm", [*wanted, "pyelftools", "qemu.qmp"]),
         ("test", [*wanted, *extras]),
     ):
         lock = (ROOT / f"setup/python-{group}.lock").read_text()
@@ -65,6 +66,6 @@ def test_every_debian_package_has_a_group_and_a_reason():
     for line in (ROOT / "setup/apt-packages.txt").read_text().splitlines():
         if not line.startswith("#"):
             group, package, reason = line.split(maxsplit=2)
-            assert group in {"base", "boards", "test", "bench"}
+            assert group in {"base", "boards", "vm", "hdl", "test", "bench"}
             assert re.fullmatch(r"[a-z0-9.+-]+(>=[0-9:.]+|/[a-z0-9-]+)?", package)
             assert len(reason) > 10

@@ -42,6 +42,7 @@ class Assignment:
         deadlines: What the sample sets will be judged by.
         writer: The run that takes the samples.
         repetition: Which of the condition's repetitions this is, from 1.
+        trace: Also record what the kernel does meanwhile, and tell why the worst were late.
     """
 
     condition: "Condition"
@@ -49,6 +50,7 @@ class Assignment:
     deadlines: tuple[Deadline, ...]
     writer: "RunWriter"
     repetition: int = 1
+    trace: bool = False
 
     def folder(self) -> Path:
         """Return the measurement's own folder in the run; made if absent."""
@@ -80,6 +82,12 @@ class Bench(ABC):
     """Engines that measure there."""
     loads: ClassVar[tuple[str, ...]]
     """Kinds of load that can run there."""
+    traces: ClassVar[bool] = False
+    """Whether it can record what the kernel does while it measures."""
+
+    def trace_obstacle(self) -> Obstacle | None:
+        """Return why it cannot record what the kernel does, or None if it can."""
+        return None if self.traces else Obstacle(f"the bench {self.name} records no traces")
 
     @abstractmethod
     def obstacle(self, condition: "Condition") -> Obstacle | None:

@@ -140,7 +140,9 @@ class Zcu102Board(Board):
 
 def _stack(condition: "Condition") -> type[Stack[Any]]:
     assert condition.system is not None  # noqa: S101 - the schema gives every board a stack
-    return STACKS[condition.system.kind]
+    kind = STACKS[condition.system.kind]
+    assert issubclass(kind, Stack)  # noqa: S101 - all others run on other benches
+    return kind
 
 
 class _Measurement:

@@ -10,11 +10,12 @@ from latenz import environment
 from latenz.benches.base import Assignment, Bench, Watch
 from latenz.engines import ENGINES, Engine, Obstacle, Task
 from latenz.errors import BadInput
-from latenz.model import TimeBase
+from latenz.model import SampleSet, TimeBase
 from latenz.stress import STRESSORS, Stressor
 
 if TYPE_CHECKING:
     from latenz.experiment.condition import Condition
+    from latenz.traces.recording import Recording
 
 _POLL_S = 0.1
 _REPORT_EVERY = 10  # polls; seldom, since reporting costs time on the measured machine
@@ -27,6 +28,13 @@ class Host(Bench):
     stacks = ("linux",)
     engines = tuple(ENGINES)
     loads = tuple(STRESSORS)
+    traces = True
+
+    def trace_obstacle(self) -> Obstacle | None:
+        """Return why this machine's kernel cannot be traced, or None if it can."""
+        from latenz.traces import ring
+
+        return ring.obstacle()
 
     def obstacle(self, condition: "Condition") -> Obstacle | None:
         """Return why a condition cannot be measured here and now, or None if it can."""
@@ -53,7 +61,19 @@ class Host(Bench):
         engine = _engine(condition)(condition.engine, task)
         planned_ns = self.planned_ns(condition)
         stressor = _stressor(condition)(condition.load, folder, planned_ns)
-        return _Measurement(engine, stressor, condition, watch).account()
+        measurement = _Measurement(engine, stressor, condition, watch)
+        return _traced(measurement, assignment) if assignment.trace else measurement.account()
+
+
+def _traced(measurement: "_Measurement", assignment: Assignment) -> dict[str, Any]:
+    """Measure while recording what the kernel does, and tell why the worst were late."""
+    from latenz.traces.recording import Recording, explained
+
+    with Recording() as recording:
+        measurement.recording = recording
+        account = measurement.account()
+        recorded = recording.store(assignment.folder(), measurement.collected)
+    return {**account, **explained(recorded, assignment.writer.folder)}
 
 
 def _engine(condition: "Condition") -> type[Engine[Any]]:
@@ -74,6 +94,8 @@ class _Measurement:
         self.stressor = stressor
         self.condition = condition
         self.watch = watch
+        self.recording: Recording | None = None
+        self.collected: list[SampleSet] = []
         self.load_died_ns: int | None = None
         self._started_ns = 0
 
@@ -84,6 +106,8 @@ class _Measurement:
         try:
             self._measure()
         finally:
+            if self.recording:
+                self.recording.stop()
             engine_status = self.engine.stop()
             after = environment.moment()
             load_status = self.stressor.stop()
@@ -115,6 +139,8 @@ class _Measurement:
         self._wait("settling", self.condition.load.settle, lambda: self.load_died_ns is None)
         if self.load_died_ns is not None or self.watch.stopped:
             return
+        if self.recording:
+            self.recording.start()
         self.engine.start()
         longest_ns = self.engine.longest_ns(self.condition.engine, self.condition.duration_ns)
         self._wait("measuring", longest_ns, lambda: self.engine.alive)
@@ -127,11 +153,20 @@ class _Measurement:
         while going_on() and not self.watch.stopped and time.monotonic_ns() - began < limit_ns:
             if self.load_died_ns is None and not self.stressor.alive:
                 self.load_died_ns = time.monotonic_ns() - self._started_ns
-            if self.watch.report and polls % _REPORT_EVERY == 0:
-                begun = bool(self.engine.command)
-                self.watch.report(phase, self.engine.maximum_ns() if begun else None)
+            if polls % _REPORT_EVERY == 0:
+                self._look(phase)
             polls += 1
             time.sleep(_POLL_S)
+
+    def _look(self, phase: str) -> None:
+        """Look for the largest latency so far, if anybody wants to know it."""
+        if not self.watch.report and not self.recording:
+            return
+        largest_ns = self.engine.maximum_ns() if self.engine.command else None
+        if self.recording:
+            self.recording.notice(largest_ns)
+        if self.watch.report:
+            self.watch.report(phase, largest_ns)
 
     def _outcome(self) -> dict[str, Any]:
         """Collect the samples; what cannot be collected is told, and the run goes on."""
@@ -148,10 +183,11 @@ class _Measurement:
         self.engine.notes = tuple(notes)
         state = "interrupted" if self.watch.stopped else "measured"
         try:
-            stored = [each.metadata.name for each in self.engine.collect()]
+            self.collected = self.engine.collect()
         except BadInput as mistake:
             failed = state if self.watch.stopped else "failed"
             return {"state": failed, "reason": str(mistake), "notes": notes}
+        stored = [each.metadata.name for each in self.collected]
         return {"state": state, "sample_sets": stored, "notes": notes}
 
 

@@ -30,6 +30,10 @@ def command(
     duration: Annotated[
         str | None, typer.Option(help="Measure each condition this long instead, such as 24h.")
     ] = None,
+    trace: Annotated[
+        bool,
+        typer.Option("--trace", help="Also record a kernel trace and explain the worst samples."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Measure every condition of an experiment and judge it by its deadlines.
@@ -49,8 +53,9 @@ def command(
         _print_names([each.name for each in chosen], json)
         return 0
     folder = output or _default_folder(read.file.name)
+    required = only == chosen[0].name
     with Progress(wanted=not json) as progress:
-        writer = run_experiment(read, folder, chosen, progress, required=only == chosen[0].name)
+        writer = run_experiment(read, folder, chosen, progress, required, trace)
     summaries = _summaries(folder, read.file.confidence)
     accounts = writer.info.conditions
     if json:
@@ -85,6 +90,10 @@ def _default_folder(experiment: str) -> Path:
     return Path("results") / f"{experiment}-{now:%Y%m%d-%H%M%S}"
 
 
+_TRACED = ("traces", "trace_notes", "causes")
+_TOLD = ("condition", "repetition", "state", "reason", "notes", *_TRACED)
+
+
 def _summaries(folder: Path, confidence: float) -> "list[Summary]":
     from latenz.statistics import summarize
     from latenz.store.run import Run
@@ -115,27 +124,37 @@ def _print_json(
 ) -> None:
     import json as json_module
 
+    from latenz.control import controls
+
     document = {
         "run": str(folder),
         "status": status,
         "seed": seed,
         "conditions": [
-            {key: each.get(key) for key in ("condition", "repetition", "state", "reason", "notes")}
+            {key: each.get(key) for key in _TOLD if key in each or key not in _TRACED}
             for each in accounts
         ],
         "sample_sets": [summary.to_json() for summary in summaries],
     }
+    if robots := controls(folder, [summary.name for summary in summaries]):
+        document["control"] = [control.to_json(name) for name, control in robots]
     typer.echo(json_module.dumps(document))
 
 
 def _print_tables(folder: Path, accounts: list[dict[str, Any]], summaries: "list[Summary]") -> None:
-    from latenz.show import print_summaries
+    from latenz.control import controls
+    from latenz.show import print_controls, print_summaries
 
     print_summaries(summaries)
+    print_controls(controls(folder, [summary.name for summary in summaries]))
     for account in accounts:
         if account["state"] != "measured":
             reason = account.get("reason", "; ".join(account.get("notes", [])))
             typer.echo(f"{account['condition']}: {account['state']}{': ' * bool(reason)}{reason}")
+    if any("traces" in account for account in accounts):
+        from latenz.traces.show import print_accounts
+
+        print_accounts(accounts)
     typer.echo(f"run folder: {folder}")
 
 

@@ -29,21 +29,26 @@ def command(
 
     Example: latenz show results/demo/run --deadline 3ms
     """
+    from latenz.control import controls
     from latenz.statistics import summarize
     from latenz.store import open_sample_sets
 
     asked = [asked_deadline(text) for text in deadline or []]
     sample_sets = open_sample_sets(path)
     summaries = [summarize(sample_set, asked, confidence) for sample_set in sample_sets]
+    robots = controls(path, [each.metadata.name for each in sample_sets])
     if json:
         import json as json_module
 
         document = {"sample_sets": [summary.to_json() for summary in summaries]}
+        if robots:
+            document["control"] = [control.to_json(name) for name, control in robots]
         typer.echo(json_module.dumps(document, indent=1))
     else:
-        from latenz.show import print_summaries
+        from latenz.show import print_controls, print_summaries
 
         print_summaries(summaries)
+        print_controls(robots)
     raise typer.Exit(_gate(summaries, {limit.name for limit in asked}))
 
 

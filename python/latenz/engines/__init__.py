@@ -9,6 +9,7 @@ from latenz.engines.cyclictest import Cyclictest, CyclictestSettings
 from latenz.engines.intercore import Intercore, IntercoreSettings
 from latenz.engines.interrupt import InterruptSettings
 from latenz.engines.oslat import Oslat, OslatSettings
+from latenz.engines.robot import Robot, RobotSettings
 from latenz.engines.simulation import SimulationSettings
 from latenz.engines.timerlat import Timerlat, TimerlatSettings
 from latenz.engines.wakeup import Wakeup, WakeupSettings
@@ -21,6 +22,7 @@ AnyEngineSettings = Annotated[
     | TimerlatSettings
     | XenomaiLatencySettings
     | IntercoreSettings
+    | RobotSettings
     | SimulationSettings
     | InterruptSettings,
     Field(discriminator="engine"),
@@ -29,7 +31,7 @@ AnyEngineSettings = Annotated[
 
 ENGINES: dict[str, type[Engine[Any]]] = {
     engine.name: engine
-    for engine in (Wakeup, Cyclictest, Oslat, Timerlat, XenomaiLatency, Intercore)
+    for engine in (Wakeup, Cyclictest, Oslat, Timerlat, XenomaiLatency, Intercore, Robot)
 }
 """Every engine that is a program of this machine, by its name."""
 
@@ -48,6 +50,7 @@ __all__ = [
     "IntercoreSettings",
     "InterruptSettings",
     "Obstacle",
+    "RobotSettings",
     "SimulationSettings",
     "Task",
 ]

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from latenz.store.run import RunWriter
 
 
+NOT_LOCKED = "memory could not be locked: page faults may count as latency"
+NOT_AWAKE = "the CPUs could not be kept awake: leaving idle states counts as latency"
+"""Notes on samples of programs that asked for both."""
+
+
 @dataclass(frozen=True)
 class Obstacle:
     """Why something cannot be done on this machine.
@@ -205,6 +210,22 @@ def forbidden_priority(policy: int, priority: int) -> Obstacle | None:
         f"real-time priority {priority} is refused ({refusal})",
         "run as root, or raise rtprio in /etc/security/limits.d and log in again",
     )
+
+
+def own_real_time_obstacle(
+    program: str, cpus: tuple[int, ...], priority: int | None
+) -> Obstacle | None:
+    """Return an obstacle if a native program of ours cannot measure as it is asked to.
+
+    Args:
+        program: Its name.
+        cpus: Where it is to run; none: anywhere.
+        priority: Of its real-time threads; None: it has none.
+    """
+    obstacle = missing_own_program(program) or forbidden_cpus(cpus)
+    if obstacle or priority is None:
+        return obstacle
+    return forbidden_priority(os.SCHED_FIFO, priority)
 
 
 def seconds(duration_ns: int) -> int:

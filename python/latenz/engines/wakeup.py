@@ -1,7 +1,6 @@
 """The engine `wakeup`: Latenz' own probe, which keeps every sample and every missed activation."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -9,12 +8,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from latenz.engines.base import (
+    NOT_AWAKE,
+    NOT_LOCKED,
     Engine,
     EngineSettings,
     Obstacle,
-    forbidden_cpus,
-    forbidden_priority,
-    missing_own_program,
+    own_real_time_obstacle,
 )
 from latenz.errors import BadInput
 from latenz.model import SampleSet, WorstSample
@@ -56,10 +55,8 @@ class Wakeup(Engine[WakeupSettings]):
     @classmethod
     def obstacle(cls, settings: WakeupSettings) -> Obstacle | None:
         """Return why the probe cannot measure here, or None if it can."""
-        missing = missing_own_program(_PROGRAM) or forbidden_cpus(settings.measured_cpus())
-        if missing or settings.policy == "other":
-            return missing
-        return forbidden_priority(os.SCHED_FIFO, settings.priority)
+        priority = None if settings.policy == "other" else settings.priority
+        return own_real_time_obstacle(_PROGRAM, settings.measured_cpus(), priority)
 
     @classmethod
     def warm_up_ns(cls, settings: WakeupSettings) -> int:
@@ -160,9 +157,9 @@ def wakeup_account(folder: Path) -> Callable[[int], dict[str, Any]]:
     if account["status"] not in ("complete", "interrupted"):
         notes.append(f"the probe ended early: {account['status']}")
     if not account["mlockall"]:
-        notes.append("memory could not be locked: page faults may count as latency")
+        notes.append(NOT_LOCKED)
     if account["dma_latency"] != "held":
-        notes.append("the CPUs could not be kept awake: leaving idle states counts as latency")
+        notes.append(NOT_AWAKE)
 
     def known(cpu: int) -> dict[str, Any]:
         thread = threads.get(cpu)

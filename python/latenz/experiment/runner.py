@@ -59,6 +59,7 @@ def run_experiment(
     conditions: Sequence[Condition],
     observer: Observer,
     required: bool = False,
+    trace: bool = False,
 ) -> "RunWriter":
     """Measure conditions in random order; SIGINT and SIGTERM end the run early and in order.
 
@@ -71,16 +72,20 @@ def run_experiment(
         conditions: Those of the experiment to measure.
         observer: Is told how far the run has come.
         required: The conditions were asked for by name: one that cannot be measured is an error.
+        trace: Also record what the kernel does meanwhile, and tell why the worst were late.
 
     Returns:
         The closed run; its `info.status` is "complete" or "interrupted".
 
     Raises:
-        BadInput: The folder cannot be written, or no condition can be measured here.
+        BadInput: The folder cannot be written, no condition can be measured here, or one cannot
+            be traced.
     """
     from latenz.store.run import RunWriter
 
     benches = {name: BENCHES[name]() for name in {each.bench for each in conditions}}
+    if trace:
+        _require_traces(conditions, benches)
     obstacles = {each.name: benches[each.bench].obstacle(each) for each in conditions}
     able = [each for each in conditions if obstacles[each.name] is None]
     unable = [each for each in conditions if obstacles[each.name] is not None]
@@ -107,13 +112,22 @@ def run_experiment(
     status: Status = "failed"
     try:
         with stopped_by_signals(watch.stop):
-            _measure_all(experiment, plan, benches, writer, observer, watch)
+            _measure_all(experiment, plan, benches, writer, observer, watch, trace)
         status = "interrupted" if watch.stopped else "complete"
     except OSError as error:
         raise BadInput(f"cannot be written ({error.strerror})", str(folder)) from None
     finally:
         writer.close(status)
     return writer
+
+
+def _require_traces(conditions: Sequence[Condition], benches: dict[str, Bench]) -> None:
+    """Refuse conditions that cannot be traced: whoever asks for causes wants them of all."""
+    for each in conditions:
+        obstacle = benches[each.bench].trace_obstacle()
+        if obstacle is not None:
+            remedy = obstacle.fix or "measure others with --only, or leave --trace out"
+            raise BadInput(f"{each.name} cannot be traced: {obstacle.reason}", "--trace", remedy)
 
 
 def _measure_all(
@@ -123,6 +137,7 @@ def _measure_all(
     writer: "RunWriter",
     observer: Observer,
     watch: Watch,
+    trace: bool,
 ) -> None:
     for condition, repetition in plan:
         if watch.stopped:
@@ -131,7 +146,7 @@ def _measure_all(
         label = f"{condition.name}-r{repetition}" if repeated else condition.name
         bench = benches[condition.bench]
         observer.measuring(label, bench.planned_ns(condition))
-        assignment = Assignment(condition, label, experiment.deadlines, writer, repetition)
+        assignment = Assignment(condition, label, experiment.deadlines, writer, repetition, trace)
         account = bench.measure(assignment, watch)
         _record(writer, observer, condition, repetition, account)
 

@@ -124,13 +124,19 @@ def _see_samples(view: View, sample_set: SampleSet, buckets: int) -> View:
             builder.add(latency_ns, _column(batch, "t_ns"), _column(batch, "missed"))
             if blocks:
                 blocks.add(latency_ns)
+    metadata = sample_set.metadata
     return replace(
         view,
-        distribution=counter.distribution(sample_set.metadata.resolution_ns),
+        distribution=replace(
+            counter.distribution(metadata.resolution_ns),
+            beyond=metadata.beyond_range,
+            beyond_from_ns=metadata.beyond_range_from_ns,
+            max_ns=view.summary.max_ns,
+        ),
         series=builder.series,
         origin_ns=builder.origin_ns,
         late=builder.worst,
-        by_handling=handled.distributions(sample_set.metadata.resolution_ns),
+        by_handling=handled.distributions(metadata.resolution_ns),
         blocks=blocks.blocks if blocks else [],
         tail=fit_tail(sample_set),
     )

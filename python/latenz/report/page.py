@@ -20,13 +20,16 @@ from typing import Any, Literal
 from markupsafe import Markup
 
 from latenz import published
+from latenz.control import Control, controls
 from latenz.errors import BadInput
 from latenz.explain.model import FILE_NAME, PathFile
 from latenz.explain.picture import section_for
 from latenz.files import replacing
 from latenz.model import Deadline, Handling, SampleSet
 from latenz.report import words
+from latenz.report.causes import traced_conditions
 from latenz.report.collect import Progress, Source, View, collect
+from latenz.report.control import control_figures, controlled
 from latenz.report.embedded import (
     ASSETS,
     content_policy,
@@ -74,6 +77,8 @@ class ReportedRun:
     """Pictures of schedules (SVG), each with what it shows and its time base."""
     paths: Sequence[tuple[str, PathFile]] = ()
     """Recorded paths of interrupts, by condition."""
+    controls: Sequence[tuple[str, Control]] = ()
+    """How well robots were controlled, by condition."""
 
 
 def open_runs(paths: Sequence[Path]) -> list[ReportedRun]:
@@ -96,7 +101,12 @@ def _open_run(path: Path, name: str) -> ReportedRun:
     run = Run.open(path)
     reference = [one for table in run.info.published for one in published.load(table)]
     return ReportedRun(
-        name, [*run.sample_sets, *reference], run.info, _schedules(path, run), _paths(path)
+        name,
+        [*run.sample_sets, *reference],
+        run.info,
+        _schedules(path, run),
+        _paths(path),
+        controls(path, [each.metadata.name for each in run.sample_sets]),
     )
 
 
@@ -246,9 +256,16 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
         in_unit=words.in_unit,
         one_in=words.one_in,
         percent=words.percent,
+        without=_without,
         json_script=json_script,
     )
     judged = judged_deadlines([view for view in views if not view.published])
+    robots = controlled(
+        [
+            (f"{run.name}: " if len(runs) > 1 else "", run.controls, _of_run(run, runs, views))
+            for run in runs
+        ]
+    )
     sizes = size_figures(
         [
             (
@@ -271,7 +288,13 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
         explained=words.EXPLAINED,
         tables=[_table(base, group) for base, group in by_time_base(views)],
         time_bases=words.TIME_BASES,
-        figures=[*interrupt_figures(views), *sizes, *figures(views)],
+        robots=robots,
+        figures=[
+            *control_figures(robots),
+            *interrupt_figures(views),
+            *sizes,
+            *figures(views),
+        ],
         schedules=[
             (f"{run.name}: {label}" if len(runs) > 1 else label, base, b64encode(picture).decode())
             for run in runs
@@ -287,6 +310,14 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
         ],
         paths=_path_section(runs),
         tails=[_tail_row(view, view.tail) for view in views if view.tail is not None],
+        traced=[
+            each
+            for run in runs
+            if run.info is not None
+            for each in traced_conditions(
+                f"{run.name}: " if len(runs) > 1 else "", run.info.conditions
+            )
+        ],
         worst=[(view, found) for view in views if (found := worst_samples(view))],
         notes=_notes(views),
         views=views,
@@ -296,6 +327,11 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
         version=version("latenz"),
         made=_moment(datetime.now(UTC).isoformat()),
     )
+
+
+def _without(account: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return an account without what the page shows elsewhere."""
+    return {key: value for key, value in account.items() if key != name}
 
 
 def _of_run(run: ReportedRun, runs: Sequence[ReportedRun], views: list[View]) -> list[View]:

@@ -25,7 +25,7 @@ UNITS = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
 TIME_BASES = {
     "silicon": "a real clock on real hardware",
     "virtual": "instructions counted by an emulator, not silicon time",
-    "simulated": "computed by a simulator from a system description",
+    "simulated": "computed by a simulator from a description of the system or its hardware",
     "published": "printed in a publication, not measured here",
 }
 

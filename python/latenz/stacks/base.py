@@ -42,7 +42,20 @@ class Job:
     metadata: Metadata
 
 
-class Stack(ABC, Generic[SettingsT]):
+class StackKind:
+    """What is known of every kind of system software, wherever it runs."""
+
+    name: ClassVar[str]
+    settings_type: ClassVar[type[StackSettings]]
+    benches: ClassVar[tuple[str, ...]]
+    """Where it runs."""
+    engines: ClassVar[tuple[str, ...]]
+    """What measures on it."""
+    loads: ClassVar[tuple[str, ...]]
+    """Kinds of load that run beside."""
+
+
+class Stack(StackKind, ABC, Generic[SettingsT]):
     """System software on a board, with the program in it that measures.
 
     The life cycle is: `obstacle` (class), construct, `payload`, then the bench boots it and
@@ -53,14 +66,6 @@ class Stack(ABC, Generic[SettingsT]):
         job: What to measure.
     """
 
-    name: ClassVar[str]
-    settings_type: ClassVar[type[StackSettings]]
-    benches: ClassVar[tuple[str, ...]]
-    """Where it runs."""
-    engines: ClassVar[tuple[str, ...]]
-    """What measures on it."""
-    loads: ClassVar[tuple[str, ...]]
-    """Kinds of load that run beside."""
     planned_s: ClassVar[int] = 10
     """About how long it takes, in seconds of wall time, on an emulated board."""
 

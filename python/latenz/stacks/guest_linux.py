@@ -9,12 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latenz.boards import images
+from latenz.control import ACCOUNT_FILE, Control
 from latenz.engines.base import seconds
 from latenz.engines.cyclictest import (
     Cyclictest,
     CyclictestSettings,
     cyclictest_command,
     cyclictest_results,
+)
+from latenz.engines.robot import (
+    KINDS,
+    RobotSettings,
+    robot_metadata,
+    robot_notes,
+    robot_options,
 )
 from latenz.engines.wakeup import (
     WakeupSettings,
@@ -135,6 +143,9 @@ def measuring_command(job: Job, cpus: tuple[int, ...]) -> list[str]:
     if isinstance(settings, WakeupSettings):
         options = wakeup_options(settings, cpus, duration_ns, _GUEST_FOLDER)
         return ["latenz-wakeup", *options]
+    if isinstance(settings, RobotSettings):
+        cpu = cpus[-1] if settings.is_pinned else None
+        return ["latenz-robot", *robot_options(settings, cpu, duration_ns, _GUEST_FOLDER)]
     raise BadInput(f"the engine {settings.engine!r} is no program of Linux", job.condition.name)
 
 
@@ -146,7 +157,7 @@ def kernel_options(**values: object) -> str:
 def linux_sets(
     job: Job, received: "Received", cpus: tuple[int, ...], **known: Any
 ) -> list[SampleSet]:
-    """Return a sample set for each measured CPU, of what the first program sent.
+    """Return a sample set for each measured CPU (of a robot, for each kind) of what was sent.
 
     Args:
         job: What was measured.
@@ -165,6 +176,8 @@ def linux_sets(
         measured = cyclictest_results(settings, cpus, folder)
         known["period_ns"] = settings.period
         return [_described(job, each, cpu, notes, known) for cpu, each in measured]
+    if isinstance(settings, RobotSettings):
+        return _robot_sets(job, settings, folder, notes, known)
     assert isinstance(settings, WakeupSettings)  # noqa: S101 - as in measuring_command
     account = wakeup_account(folder)
     found = []
@@ -176,16 +189,38 @@ def linux_sets(
     return found
 
 
+def _robot_sets(
+    job: Job,
+    settings: RobotSettings,
+    folder: Path,
+    notes: tuple[str, ...],
+    known: Mapping[str, Any],
+) -> list[SampleSet]:
+    control = Control.read(folder / ACCOUNT_FILE)
+    notes = (*robot_notes(settings, control), *notes)
+    found = []
+    for kind in KINDS:
+        about = {
+            **robot_metadata(settings, control.cpu, kind),
+            "tool_version": control.program_version,
+        }
+        recorded = open_recording(folder / kind, job.metadata.model_copy(update=about))
+        if recorded is not None:
+            found.append(_described(job, recorded, control.cpu, notes, known, kind))
+    return found
+
+
 def _described(
     job: Job,
     sample_set: SampleSet,
     cpu: int | None,
     notes: tuple[str, ...],
     known: Mapping[str, Any],
+    kind: str | None = None,
 ) -> SampleSet:
-    """Return a set with what is known of the condition, under its name and the CPU."""
+    """Return a set with what is known of the condition, under its name and its kind or the CPU."""
     about = job.metadata.model_dump(include=_FROM_JOB)
-    name = f"{job.metadata.name}/{'all' if cpu is None else f'cpu{cpu}'}"
+    name = f"{job.metadata.name}/{kind or ('all' if cpu is None else f'cpu{cpu}')}"
     kept = (*sample_set.metadata.notes, *notes)
     return sample_set.with_metadata(**{**about, "name": name, "cpu": cpu, "notes": kept, **known})
 
@@ -227,7 +262,8 @@ def settle_us(load: StressorSettings) -> int:
 
 def output_file(job: Job) -> str:
     """Return the name of the file that takes what the measuring program prints."""
-    return Cyclictest.output_file if job.condition.engine.engine == "cyclictest" else "wakeup.out"
+    engine = job.condition.engine.engine
+    return Cyclictest.output_file if engine == "cyclictest" else f"{engine}.out"
 
 
 def virtual_seconds(job: Job) -> int:

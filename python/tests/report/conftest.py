@@ -1,12 +1,14 @@
 """A run as the report sees it: two conditions on two CPUs, a histogram, an emulated set, and a
 published table."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from latenz.control import ACCOUNT_FILE
 from latenz.model import Deadline, Metadata, Reported, SampleSet, TimeBase, WorstSample
 from latenz.report import open_runs, write_report
 from latenz.store.run import RunWriter
@@ -14,6 +16,34 @@ from latenz.store.run import RunWriter
 HOSTILE = (
     "</script><script>window.taken=1</script><img src=x onerror=window.taken=2>\"'&amp;{{7*7}}"
 )
+
+CONTROLLED = {
+    "program_version": "1",
+    "status": HOSTILE,
+    "cpu": 1,
+    "policy": "fifo",
+    "memory_locked": True,
+    "dma_latency": "held",
+    "cycles": 4988,
+    "missed": 12,
+    "tracked": 4900,
+    "saturated": 3,
+    "lost": 0,
+    "safe_stops": 1,
+    "stops_stale": 0,
+    "stops_missed": 1,
+    "error_rms_urad": 78,
+    "error_max_urad": 3067,
+    "joints": [{"error_rms_urad": 78, "error_max_urad": 3067}],
+    "jitter_rms_ns": 91_930,
+    "jitter_max_ns": 12_338_478,
+    "set_point_age_max_ns": 13_520_000,
+    "page_faults": 0,
+    "involuntary_switches": 2,
+    "max_ns": 12_345_678,
+    "over_time": {"stretch_ns": 1_000_000_000, "max_urad": [70, 3067, 80], "missed": [0, 12, 0]},
+}
+"""What a robot's program tells of condition stress."""
 
 
 @dataclass
@@ -96,6 +126,7 @@ def write_example(folder: Path) -> Example:
         )
     )
     writer.close()
+    (folder / "run" / "stress" / ACCOUNT_FILE).write_text(json.dumps(CONTROLLED))
     page = folder / "report.html"
     write_report(open_runs([folder / "run"]), page)
     return Example(page, folder / "run", latencies)

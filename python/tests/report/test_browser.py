@@ -110,6 +110,15 @@ def test_the_verdict_comes_first(page: Page) -> None:
     assert "12 were skipped because the one before was late" in fieldbus.inner_text()
 
 
+def test_control_stands_beside_the_verdicts_and_over_time(page: Page) -> None:
+    assert page.inner_text("main h2 >> nth=1") == "Control"
+    assert "3,067 µrad" in page.locator("#control tbody").inner_text()
+    draw_all(page)
+    plot = page.locator("#control-error-0 .plot")
+    plot.locator(".scatterlayer .trace").nth(1).wait_for()
+    assert plot.locator(".scatterlayer .trace").nth(1).locator(".point").count() == 1
+
+
 def test_pointing_at_a_bar_tells_the_exact_value(page: Page, example: Example) -> None:
     page.locator("#averages-0").scroll_into_view_if_needed()
     bars = page.locator("#averages-0 .bars .point path")

@@ -409,7 +409,30 @@
     };
   }
 
-  const drawings = { averages, violins, histograms, exceedance, series, handling, learning, sizes };
+  /** The greatest control error in stretches of time, and the cycles missed there. */
+  function control({ series: [{ label, at, max, missed }], most }, look) {
+    const told = (k) => `${plain(label)}, ${grouped(at[k])} s: at most ${grouped(max[k])} µrad`;
+    const common = { type: "scatter", hoverinfo: "text" };
+    return {
+      data: [
+        {
+          ...common, mode: "lines", name: "greatest error", x: at, y: max.map((urad) => Math.max(urad, 1)),
+          line: { color: look.series[0], width: 1 }, text: max.map((_, k) => told(k)),
+        },
+        {
+          ...common, mode: "markers", name: "cycles missed", marker: { color: look.alert, size: 8, symbol: "triangle-up" },
+          x: missed.map(([k]) => at[k]), y: missed.map(([k]) => Math.max(max[k], 1)),
+          text: missed.map(([k, count]) => `${told(k)}<br>${grouped(count)} cycles missed`),
+        },
+      ],
+      layout: layout(look, {
+        xaxis: axis(look, "time since the first cycle [s]", { rangemode: "tozero" }),
+        yaxis: axis(look, "greatest control error [µrad]", { type: "log", range: [0, Math.log10(most) + 0.1], dtick: 1 }),
+      }),
+    };
+  }
+
+  const drawings = { averages, violins, histograms, exceedance, series, handling, learning, sizes, control };
   const scalable = { averages: () => false, series: ({ series: all }) => prefersLogarithm(all) };
 
   /** Single peaks far above the rest would flatten everything else on a linear axis. */
