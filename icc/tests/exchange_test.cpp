@@ -4,10 +4,12 @@
 #include <thread>
 
 #include "latenz/icc.hpp"
+#include "patient.hpp"
 
 namespace {
 
 using namespace latenz::icc;
+using latenz::icc::tests::Patient;
 
 template <std::size_t size>
 struct Question {
@@ -36,8 +38,8 @@ Sum answer_to(const Question<size>& question) {
   return sum;
 }
 
-using Yielding = Platform<Coherent, StandardOrder, Yield>;
-using ByWords = Platform<DeviceWord, StandardOrder, Yield>;
+using Yielding = Platform<Coherent, StandardOrder, Patient>;
+using ByWords = Platform<DeviceWord, StandardOrder, Patient>;
 
 template <class Size>
 class ExchangeTest : public testing::Test {

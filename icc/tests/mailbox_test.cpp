@@ -4,10 +4,12 @@
 #include <thread>
 
 #include "latenz/icc.hpp"
+#include "patient.hpp"
 
 namespace {
 
 using namespace latenz::icc;
+using latenz::icc::tests::Patient;
 
 template <std::size_t size>
 struct Numbers {
@@ -30,7 +32,7 @@ bool is(const Numbers<size>& got, std::uint32_t number) {
 }
 
 template <class Memory>
-using Through = Platform<Memory, StandardOrder, Yield>;
+using Through = Platform<Memory, StandardOrder, Patient>;
 
 /// Clean and invalidate count themselves.
 struct CountedHooks {
@@ -61,7 +63,7 @@ class MailboxTest : public testing::Test {
 
 using Platforms =
     testing::Types<Through<Coherent>, Through<NonCacheable>, Through<DeviceWord>,
-                   Through<Cached<CountedHooks>>, Platform<Coherent, SanitizerOrder, Yield>>;
+                   Through<Cached<CountedHooks>>, Platform<Coherent, SanitizerOrder, Patient>>;
 TYPED_TEST_SUITE(MailboxTest, Platforms);
 
 TYPED_TEST(MailboxTest, EachMessageIsReadOnceBeforeTheNextIsWritten) {

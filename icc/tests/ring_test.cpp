@@ -7,9 +7,12 @@
 #include <array>
 #include <thread>
 
+#include "patient.hpp"
+
 namespace {
 
 using namespace latenz::icc;
+using latenz::icc::tests::Patient;
 
 struct Sample {
   std::uint32_t number;
@@ -29,7 +32,7 @@ bool is_whole(const Sample& got) {
   return std::ranges::all_of(got.rest, [&](std::uint8_t byte) { return byte == wanted; });
 }
 
-using Yielding = Platform<Coherent, StandardOrder, Yield>;
+using Yielding = Platform<Coherent, StandardOrder, Patient>;
 using Channel = Ring<Sample, 8, 2, Yielding>;
 
 class RingTest : public testing::Test {

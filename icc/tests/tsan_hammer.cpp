@@ -15,9 +15,12 @@
 #include <vector>
 
 #include "latenz/icc.hpp"
+#include "patient.hpp"
 
 namespace latenz::icc {
 namespace {
+
+using tests::Patient;
 
 constexpr std::uint32_t messages = 5'000;
 
@@ -46,7 +49,7 @@ struct SeenMemory : Coherent {
   }
 };
 
-using Sanitized = Platform<SeenMemory, SanitizerOrder, Yield>;
+using Sanitized = Platform<SeenMemory, SanitizerOrder, Patient>;
 
 struct NoOrder : SanitizerOrder {
   static std::uint32_t load_acquire(std::uint32_t& word) noexcept {
@@ -56,7 +59,7 @@ struct NoOrder : SanitizerOrder {
     std::atomic_ref(word).store(value, std::memory_order_relaxed);
   }
 };
-using Unordered = Platform<SeenMemory, NoOrder, Yield>;
+using Unordered = Platform<SeenMemory, NoOrder, Patient>;
 
 void require(bool holds, const char* what) {
   if (holds) return;

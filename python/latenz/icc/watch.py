@@ -25,7 +25,7 @@ class SideState:
     epoch: int
     state: State
     silent_ns: int
-    """Since its last sign of life, or since we look if we have seen none."""
+    """From its last sign of life, or our first look if we have seen none, to our last look."""
     beats: int
     dropped: int
 
@@ -147,14 +147,15 @@ class Watcher:
             messages=track.last.messages,
             messages_per_s=track.rate(),
             last_change_ns=None if track.changed_ns is None else now_ns - track.changed_ns,
-            sides=tuple(_side(channel, track, side, now_ns) for side in range(len(channel.roles))),
+            sides=tuple(_side(channel, track, side) for side in range(len(channel.roles))),
             newest=newest(self._region, channel),
         )
 
 
-def _side(channel: Channel, track: _Track, side: int, now_ns: int) -> SideState:
+def _side(channel: Channel, track: _Track, side: int) -> SideState:
     shown = track.last.sides[side]
-    silent_ns = now_ns - track.signs_ns[side]
+    # If we are held up after our last look, that is not the side's silence.
+    silent_ns = track.last.time_ns - track.signs_ns[side]
     state: State
     if shown.epoch == 0:
         state = "never there"
