@@ -98,7 +98,7 @@ void sleep_until(std::int64_t time_ns) {
   stay_on(cpu, real_time);
   auto server = opened_or_give_up(
       Drive::Server::attach_until(at(memory, drive_offset), Drive::bytes,
-                                  latenz::icc::Until<MonotonicClock>::after(5'000'000'000)));
+                                  latenz::icc::Until<MonotonicClock>::after(30'000'000'000)));
   static_cast<void>(drive(server));
   _exit(0);
 }
@@ -114,7 +114,7 @@ Run control(const LinuxMemory& memory, std::uint32_t cycles, int cpu, bool real_
       opened_or_give_up(Drive::Client::create(at(memory, drive_offset), Drive::bytes, "drive"));
   auto trajectories = opened_or_give_up(Trajectories::Reader::attach_until(
       at(memory, trajectories_offset), Trajectories::bytes,
-      latenz::icc::Until<MonotonicClock>::after(5'000'000'000), 0));
+      latenz::icc::Until<MonotonicClock>::after(30'000'000'000), 0));
   stay_on(cpu, real_time);
   Run run;
   run.response_ns.reserve(cycles);
