@@ -46,7 +46,7 @@ constexpr int exit_planner_ended = 3;
 constexpr std::int64_t drain_every_ns = 50'000'000;
 constexpr std::int64_t account_every_ns = 1'000'000'000;
 constexpr std::int64_t start_delay_ns = 20'000'000;
-constexpr std::int64_t patience_ns = 5'000'000'000;
+constexpr std::int64_t patience_ns = 30'000'000'000;
 constexpr std::size_t ring_cycles = 65'536;  // 4 s at the shortest interval, and more
 constexpr std::size_t frame_cycles = 4096;
 
@@ -128,7 +128,7 @@ void ServoThread::start() {
   auto opened = SetPointChannel::Reader::attach_until(set_point_memory_, SetPointChannel::bytes,
                                                       patience, std::uint32_t{0});
   if (!opened) {
-    throw Failure("the planner's process did not start within 5 s");
+    throw Failure("the planner's process did not start within 30 s");
   }
   set_points_ = *opened;
   thread_ = std::thread([this] { run(); });

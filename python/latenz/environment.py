@@ -243,7 +243,7 @@ def own_version() -> dict[str, str | bool | None]:
                 ["git", "-C", str(Path(__file__).parent), *arguments],
                 capture_output=True,
                 text=True,
-                timeout=5,
+                timeout=30,
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired):

@@ -188,7 +188,7 @@ class StressNgAll(_StressNg[StressNgAllSettings]):
                 capture_output=True,
                 text=True,
                 errors="replace",
-                timeout=10,
+                timeout=60,
                 check=False,
             )
             members |= dict.fromkeys(done.stdout.partition("stressors:")[2].split())
