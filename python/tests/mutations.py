@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-SECONDS = 2.0
+SECONDS = 10.0
 """Longest processor time one small file may take."""
 TOKENS = [
     *(b"0 1 -1 9 1e999999 1e-999999 -0 +5 .5 5. nan inf NaN Infinity null true 0x10 1_0".split()),
