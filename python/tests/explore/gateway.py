@@ -22,6 +22,7 @@ from latenz.system import (
 )
 
 GATEWAY = Path(__file__).parents[3] / "experiments/systems/can-gateway.toml"
+SLOW = Path(__file__).with_name("slow_explore.py")
 LIMITS = {"can-engine": 300_000, "ethernet": 3_000_000, "door": 5_000_000}
 ARGUMENTS = [
     str(GATEWAY),
@@ -53,10 +54,11 @@ def all_candidates(folder: Path) -> pa.Table:
     return parquet.read_table(folder / "candidates.parquet")
 
 
-def started(*arguments: str) -> subprocess.Popen[str]:
+def started(*arguments: str, slow: bool = False) -> subprocess.Popen[str]:
     """Start the command as the leader of a process group, as a shell does."""
+    program = [str(SLOW)] if slow else ["-m", "latenz"]
     return subprocess.Popen(
-        [sys.executable, "-m", "latenz", "explore", *arguments],
+        [sys.executable, *program, "explore", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
