@@ -1,6 +1,7 @@
 """`latenz ip`: Latencies IPs on boards and simulated ones."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,6 +66,7 @@ def read(
     from latenz.ip.instance import open_instances
     from latenz.ip.record import Plan, Recording
     from latenz.ip.target import open_target
+    from latenz.signals import noticed_signals
     from latenz.store.run import RunWriter
 
     if samples is not None and samples < 1:
@@ -75,21 +77,24 @@ def read(
     with open_target(target, options) as link:
         recording = Recording(open_instances(link, instance), plan)
         simulated = target.startswith("sim")
-        writer = RunWriter(output, command=sys.argv, seed=seed if simulated else None)
-        _record(recording, plan, writer, json)
+        with noticed_signals() as stopped:  # before there is a run that could be left unfinished
+            writer = RunWriter(output, command=sys.argv, seed=seed if simulated else None)
+            _record(recording, plan, writer, stopped, json)
     return _told(recording, output, json)
 
 
-def _record(recording: "Recording", plan: "Plan", writer: "RunWriter", json: bool) -> None:
+def _record(
+    recording: "Recording",
+    plan: "Plan",
+    writer: "RunWriter",
+    stopped: Callable[[], bool],
+    json: bool,
+) -> None:
     """Record and store; what was recorded is stored even if the board goes away."""
     from latenz.progress import counting
-    from latenz.signals import noticed_signals
 
     try:
-        with (
-            noticed_signals() as stopped,
-            counting("recording", plan.samples, wanted=not json) as progress,
-        ):
+        with counting("recording", plan.samples, wanted=not json) as progress:
             recording.run(stopped, progress)
     finally:
         for each in recording.sample_sets():
@@ -296,16 +301,18 @@ def replay(
     from latenz.importers.pairing import check_policy
     from latenz.ip.replay import Plan, compare, sample_set
     from latenz.ip.trace import read_trace
+    from latenz.signals import noticed_signals
     from latenz.store.run import RunWriter
 
     check_policy(overlap)
     hertz = parse_frequency(clock, "--clock") if clock else None
     plan = Plan.of(read_trace(trace, start, end, overlap, set_name), overlap, hertz)
-    writer = RunWriter(output, command=sys.argv)
-    measured = _replayed(plan, wanted=not json)
-    if (result := sample_set(plan, measured)) is not None:
-        writer.add(result)
-    writer.close("complete" if measured.is_whole else "interrupted")
+    with noticed_signals() as stopped:  # before there is a run that could be left unfinished
+        writer = RunWriter(output, command=sys.argv)
+        measured = _replayed(plan, stopped, wanted=not json)
+        if (result := sample_set(plan, measured)) is not None:
+            writer.add(result)
+        writer.close("complete" if measured.is_whole else "interrupted")
     if not measured.is_whole:
         return EXIT_INTERRUPTED
     comparison = compare(plan, measured)
@@ -313,12 +320,11 @@ def replay(
     return 0 if comparison.identical else EXIT_GATE_VIOLATED
 
 
-def _replayed(plan: "ReplayPlan", wanted: bool) -> "Replayed":
+def _replayed(plan: "ReplayPlan", stopped: Callable[[], bool], wanted: bool) -> "Replayed":
     from latenz.ip.replay import replay as run_replay
     from latenz.progress import counting
-    from latenz.signals import noticed_signals
 
-    with noticed_signals() as stopped, counting("cycles", plan.cycles, wanted=wanted) as progress:
+    with counting("cycles", plan.cycles, wanted=wanted) as progress:
         return run_replay(plan, stopped, progress)
 
 

@@ -141,7 +141,7 @@ def test_a_dump_of_another_simulator_is_replayed_exactly(tmp_path, overlap):
     """Icarus Verilog simulates a design that has nothing to do with us, in tenths of 1 ns."""
     (tmp_path / "machine.v").write_text(VERILOG)
     for command in (["iverilog", "-g2012", "-o", "machine", "machine.v"], ["vvp", "-n", "machine"]):
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=250)
     waves = tmp_path / "waves.vcd"
     signals = ("--start", "machine.timer.line", "--end", "machine.cpu.done", "--overlap", overlap)
     told, metadata, samples = replayed(waves, tmp_path, *signals)
@@ -245,10 +245,9 @@ def test_an_interrupted_replay_keeps_what_was_measured(tmp_path):
     command = [sys.executable, "-m", "latenz", "ip", "replay", path, "--start", "irq", "--end"]
     command += ["ack", "-o", tmp_path / "run"]
     with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE) as program:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while not (tmp_path / "run/run.json").exists() and time.monotonic() < until:
             time.sleep(0.05)
-        time.sleep(0.5)
         program.send_signal(signal.SIGINT)
         _, errors = program.communicate(timeout=120)
     assert program.returncode == 130, errors
