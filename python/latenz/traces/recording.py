@@ -1,9 +1,11 @@
 """Recording what the kernel does while something is measured, so that late samples have a cause.
 
-Two rings take turns: whenever the largest latency so far has grown, the ring that holds the moment
-is stopped and kept, and the other one goes on. So the trace around the largest latency survives
-however long the measurement lasts, nothing is read or written meanwhile, and memory is bounded. In
-the end only what lies around the worst samples is written.
+Three rings take turns: whenever the largest latency so far is seen to have grown, the one that
+records is stopped and kept, and the next one goes on. Measuring programs tell their largest latency
+once a second, so that the moment may lie before the turn that came last; therefore the last two
+are kept. So the trace around the largest latency survives however long the measurement lasts,
+nothing is read or written meanwhile, and memory is bounded. In the end only what lies around the
+worst samples is written.
 """
 
 from collections.abc import Sequence
@@ -18,7 +20,7 @@ from latenz.traces import ring as rings
 from latenz.traces.join import Late, latest
 from latenz.traces.ring import Page, Ring
 
-_FILE_NAMES = ("trace.dat", "trace-2.dat")
+_FILE_NAMES = ("trace.dat", "trace-2.dat", "trace-3.dat")
 _MARGIN_NS = 100_000_000
 _WITHOUT_TIMES_NS = 2_000_000_000
 _WORST = 10
@@ -42,7 +44,7 @@ class Recorded:
 class Recording:
     """Records from `start` to `stop`; a context that leaves the tracer as it was.
 
-    A process that is killed leaves two instances of the tracer, which the next recording removes.
+    A process that is killed leaves its instances of the tracer, which the next recording removes.
 
     Raises:
         BadInput: The kernel does not let itself be traced.
@@ -54,8 +56,8 @@ class Recording:
         self._rings: list[Ring] = []
         self._active = 0
         try:
-            for label in ("a", "b"):
-                self._rings.append(Ring(label, rings.ring_kib(2)))
+            for label in ("a", "b", "c"):
+                self._rings.append(Ring(label, rings.ring_kib(len(_FILE_NAMES))))
         except OSError as error:
             self.close()
             raise BadInput(
@@ -83,7 +85,7 @@ class Recording:
         if largest_ns is None or largest_ns <= self._largest_ns:
             return
         self._largest_ns = largest_ns
-        kept, self._active = self._active, 1 - self._active
+        kept, self._active = self._active, (self._active + 1) % len(self._rings)
         self._rings[self._active].clear()
         self._rings[self._active].go_on()  # before the other one stops: nothing is missed
         self._rings[kept].stop()

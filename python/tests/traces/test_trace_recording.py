@@ -23,7 +23,8 @@ from latenz.traces.recording import Recording
 _REFUSED = ring.obstacle()
 pytestmark = pytest.mark.skipif(_REFUSED is not None, reason=str(_REFUSED))
 TRACEFS = ring.find_tracefs() or Path("/sys/kernel/tracing")
-_RUN = (sys.executable, "-m", "latenz", "run")
+LIMIT_S = 240
+"""How long a short run may take on a busy machine, with explaining what it recorded."""
 _EXPERIMENT = """
 name = "traced"
 duration = "{duration}"
@@ -70,7 +71,8 @@ def _started(folder: Path, duration: str, *options: str) -> "subprocess.Popen[st
 
 def _until_recording(process: "subprocess.Popen[str]", folder: Path) -> None:
     """Wait until samples were taken while the ring was on."""
-    for _ in range(600):
+    give_up = time.monotonic() + LIMIT_S
+    while time.monotonic() < give_up and process.poll() is None:
         if list(folder.glob("run/idle/probe.json")) and _own_instances(process.pid):
             return
         time.sleep(0.05)
@@ -83,7 +85,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     folder = tmp_path_factory.mktemp("traced")
     before = _settings_of_the_tracer()
     process = _started(folder, "1500 ms", "--trace")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0, err
     assert _settings_of_the_tracer() == before
     assert not _own_instances(process.pid)
@@ -101,14 +103,17 @@ def test_the_worst_samples_of_a_traced_run_have_causes(
     assert stored["causes"] == causes
     for each in causes:
         assert sum(share["share_ns"] for share in each["shares"]) == each["latency_ns"]
-    largest = max(
-        json.loads((folder / "run.json").read_text())["sample_sets"],
-        key=lambda entry: entry["metadata"]["worst"][0]["latency_ns"],
-    )["metadata"]["worst"][0]
-    assert (causes[0]["t_ns"], causes[0]["latency_ns"]) == (
-        largest["t_ns"],
-        largest["latency_ns"],
-    )
+    sets = json.loads((folder / "run.json").read_text())["sample_sets"]
+    worst = [
+        (each["latency_ns"], each["t_ns"]) for one in sets for each in one["metadata"]["worst"]
+    ]
+    traces = [open_trace(folder / name).summary() for name in condition["traces"]]
+    recorded = [  # one that lasts from one ring into the next is in neither as a whole
+        (latency_ns, t_ns)
+        for latency_ns, t_ns in sorted(worst, reverse=True)[:10]
+        if any(each.start_ns <= t_ns and t_ns + latency_ns <= each.end_ns for each in traces)
+    ]
+    assert [(each["latency_ns"], each["t_ns"]) for each in causes] == recorded
 
 
 def test_a_peer_reads_the_same_from_the_stored_traces(
@@ -121,29 +126,34 @@ def test_a_peer_reads_the_same_from_the_stored_traces(
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=LIMIT_S,
         ).stdout.splitlines()
-        events = [line for line in printed if not line.startswith(("cpus=", "CPU "))]
+        # "CPU 1 is empty", and "CPU:1 [EVENTS DROPPED]" where a ring began anew
+        events = [line for line in printed if not line.startswith(("cpus=", "CPU ", "CPU:"))]
         summary = open_trace(folder / name).summary()
         assert summary.clock == "mono"
         assert summary.events == len(events) > 0
         assert any("function=hrtimer_wakeup" in line for line in events)
 
 
-def test_the_thread_of_the_worst_sample_comes_in_within_it(
+def test_the_threads_of_the_worst_samples_come_in_within_them(
     traced: tuple[Path, dict[str, Any]],
 ) -> None:
+    """Of most: one that was stopped just before its sleep does not sleep, as it is due already."""
     folder, condition = traced
-    worst = condition["causes"][0]
-    start_ns, end_ns = worst["t_ns"], worst["t_ns"] + worst["latency_ns"]
     woken = [
-        event
-        for name in condition["traces"]
-        for event in open_trace(folder / name).events([(start_ns, end_ns)])
-        if event.cpu == worst["cpu"] and event.name == "sched_waking"
-        if event.fields["comm"] == "latenz-wakeup"
+        any(
+            event.cpu == worst["cpu"]
+            and event.name == "sched_waking"
+            and event.fields["comm"] == "latenz-wakeup"
+            for name in condition["traces"]
+            for event in open_trace(folder / name).events(
+                [(worst["t_ns"], worst["t_ns"] + worst["latency_ns"])]
+            )
+        )
+        for worst in condition["causes"]
     ]
-    assert woken
+    assert sum(woken) > len(woken) / 2
 
 
 def test_a_run_folder_is_explained_again_as_it_was(traced: tuple[Path, dict[str, Any]]) -> None:
@@ -169,7 +179,7 @@ def test_an_interrupted_run_leaves_nothing_in_the_tracer(tmp_path: Path) -> None
     process = _started(tmp_path, "60 s", "--trace")
     _until_recording(process, tmp_path)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130, err
     assert not _own_instances(process.pid)
     assert _settings_of_the_tracer() == before
@@ -180,9 +190,9 @@ def test_what_a_killed_run_leaves_is_named_and_removed_by_the_next(tmp_path: Pat
     process = _started(tmp_path, "60 s", "--trace")
     _until_recording(process, tmp_path)
     process.kill()
-    process.wait(timeout=30)
+    process.wait(timeout=LIMIT_S)
     left = _own_instances(process.pid)
-    assert len(left) == 2
+    assert len(left) == 3
     assert set(left) <= {each.name for each in ring.leftovers()}
     (check,) = (each for each in diagnose().checks if each.id == "left-traces")
     assert all(name in check.found and name in check.fix for name in left)
@@ -235,7 +245,7 @@ def test_other_benches_are_refused_in_one_line(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=LIMIT_S,
     )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
