@@ -152,7 +152,6 @@ class Occupancy:
         self._start_ns = start_ns
         self._cpus: dict[int, _Cpu] = {}
         self._virtual: dict[int, _VirtualCpu] = {}
-        self._reasons: dict[int, str] = {}
         for event in events:
             self._take(event)
         self.stretches: dict[int, list[Stretch]] = {

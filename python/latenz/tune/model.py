@@ -55,50 +55,47 @@ class Absent(Settings):
     reason: str
 
 
-class FileProbe(Settings):
+class PathProbe(Settings):
+    """What stands at some paths."""
+
+    path: Paths
+    if_absent: Absent | None = None
+
+
+class FileProbe(PathProbe):
     """The text of files, stripped; with a regex, each match of its group in them."""
 
     kind: Literal["file"]
-    path: Paths
     regex: Regex = ""
-    if_absent: Absent | None = None
 
 
-class CpusProbe(Settings):
+class CpusProbe(PathProbe):
     """Sets of CPUs that stand in files."""
 
     kind: Literal["cpus"]
-    path: Paths
     regex: Regex = ""
     """Each match of its group; none: the file's whole text."""
     format: Literal["list", "mask"] = "list"
-    if_absent: Absent | None = None
 
 
-class SpreadProbe(Settings):
+class SpreadProbe(PathProbe):
     """Greatest minus least of the integers in files, for each isolated CPU."""
 
     kind: Literal["spread"]
-    path: Paths
-    if_absent: Absent | None = None
 
 
-class FolderProbe(Settings):
+class FolderProbe(PathProbe):
     """The names in folders."""
 
     kind: Literal["folder"]
-    path: Paths
     names: str = "*"
     """Only those that match."""
-    if_absent: Absent | None = None
 
 
-class LinkProbe(Settings):
+class LinkProbe(PathProbe):
     """The last part of what symbolic links point to, as a driver of a device."""
 
     kind: Literal["link"]
-    path: Paths
-    if_absent: Absent | None = None
 
 
 class CmdlineProbe(Settings):

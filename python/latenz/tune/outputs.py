@@ -53,7 +53,7 @@ def _program(*arguments: str) -> Callable[[], str]:
     def run() -> str:
         try:
             done = subprocess.run(
-                arguments, capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL
+                arguments, capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise NotTold(getattr(error, "strerror", None) or "does not answer") from None
@@ -119,5 +119,3 @@ _SOURCES: dict[str, tuple[str, Callable[[], str]]] = {
     "smi": ("MSR 0x34", _management_interrupts),
     "cpu-dma-latency": ("/dev/cpu_dma_latency", _latency_request),
 }
-NAMES = tuple(_SOURCES)
-"""Of all texts."""
