@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latenz.errors import BadInput
@@ -181,6 +181,7 @@ def rendered_mask(cpus: frozenset[int], groups: int, padded: bool) -> str:
     return text if padded else text.lstrip("0,") or "0"
 
 
+@settings(deadline=None)
 @given(CPU_SETS, st.integers(0, 3), st.booleans())
 def test_masks_are_sets_however_they_are_written(
     cpus: frozenset[int], more: int, padded: bool
@@ -192,6 +193,7 @@ def test_masks_are_sets_however_they_are_written(
     assert parse_mask("0x" + rendered_mask(cpus, groups, True).replace(",", "")) == cpus
 
 
+@settings(deadline=None)
 @given(CPU_SETS)
 def test_masks_are_written_as_the_kernel_reads_them(cpus: frozenset[int]) -> None:
     text = format_mask(cpus)
@@ -208,6 +210,7 @@ def test_the_masks_of_a_known_confusion_are_equal() -> None:
 RANGES = st.tuples(st.integers(0, 300), st.integers(0, 60), st.integers(1, 5), st.integers(1, 9))
 
 
+@settings(deadline=None)
 @given(st.lists(RANGES, max_size=6), st.sampled_from([",", " ", ", "]))
 def test_lists_are_sets(ranges: list[tuple[int, int, int, int]], between: str) -> None:
     texts, wanted = [], set()
@@ -256,6 +259,7 @@ def test_what_is_no_mask(text: str) -> None:
         parse_mask(text)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="0123456789-,:/ N abcdefx", max_size=30))
 def test_any_text_is_a_set_or_a_mistake(text: str) -> None:
     for parse in (parse_list, parse_mask):

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from latenz.tune.root import Root
 
 CPU = max(os.sched_getaffinity(0))
 LONG_NS = 700_000_000
+LIMIT_S = 120
 IDS = (
     "live-tasks",
     "live-interrupts",
@@ -70,6 +71,21 @@ def loop(*, fifo: bool = False) -> Iterator[int]:
         process.stdout.close()
 
 
+def watched_until(judged_so: Callable[[dict[str, Check]], bool]) -> dict[str, Check]:
+    """Watch until it is judged so: others' work may hide it for a while."""
+    give_up = time.monotonic() + LIMIT_S
+    while True:
+        found = by_id(evidence(context(), LONG_NS))
+        if judged_so(found) or time.monotonic() > give_up:
+            return found
+
+
+@pytest.fixture
+def all_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the evidence name all that it saw, however many others are there."""
+    monkeypatch.setattr("latenz.tune.evidence._MOST_NAMED", 10_000)
+
+
 def interrupts_of_cpu() -> dict[str, int]:
     """Return the counts of /proc/interrupts in the watched CPU's column, read our own way."""
     first, *rest = Path("/proc/interrupts").read_text("ascii").splitlines()
@@ -83,6 +99,7 @@ def interrupts_of_cpu() -> dict[str, int]:
 
 
 @needs_two_cpus
+@pytest.mark.usefixtures("all_named")
 def test_a_foreign_busy_loop_is_named() -> None:
     before = interrupts_of_cpu()
     with loop() as pid:
@@ -98,15 +115,19 @@ def test_a_foreign_busy_loop_is_named() -> None:
     assert "host-no-user-tasks-on-iso" in tasks.reason
     # What it counted is no more than what we counted around it.
     counted = re.findall(r"(\w+) \([^)]*\): (\d+)", found["live-interrupts"].found or "")
-    assert all(int(count) <= after[id_] - before[id_] for id_, count in counted)
+    assert all(int(count) <= after[id_] - before.get(id_, 0) for id_, count in counted)
 
 
 @needs_two_cpus
 def test_the_tick_of_a_busy_cpu_is_seen() -> None:
-    with loop():
-        timer = by_id(evidence(context(), LONG_NS))["live-timer-interrupts"]
     nohz_full = Root("/").read("/sys/devices/system/cpu/nohz_full") or ""
-    if not re.search(r"\d", nohz_full):  # then a busy CPU has its tick
+    has_tick = not re.search(r"\d", nohz_full)  # then a busy CPU has it
+    with loop():
+        found = watched_until(
+            lambda each: not has_tick or each["live-timer-interrupts"].state == "wrong"
+        )
+    timer = found["live-timer-interrupts"]
+    if has_tick:
         assert timer.state == "wrong"
         assert "cmdline-nohz-full" in timer.reason
     assert re.fullmatch(rf"CPU {CPU}: \d+ a second", timer.found or "")
@@ -114,6 +135,7 @@ def test_the_tick_of_a_busy_cpu_is_seen() -> None:
 
 @needs_two_cpus
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to use SCHED_FIFO")
+@pytest.mark.usefixtures("all_named")
 def test_real_time_work_is_no_foreign_task() -> None:
     with loop(fifo=True) as pid:
         tasks = by_id(evidence(context(), 500_000_000))["live-tasks"]
@@ -126,8 +148,13 @@ def test_real_time_work_is_no_foreign_task() -> None:
 @needs_two_cpus
 def test_it_runs_elsewhere_meanwhile_and_comes_back() -> None:
     before = os.sched_getaffinity(0)
-    meanwhile = []
-    evidence(context(), 300_000_000, progress=lambda _: meanwhile.append(os.sched_getaffinity(0)))
+    meanwhile: list[set[int]] = []
+    evidence(
+        context(),
+        3_600_000_000_000,
+        stopped=lambda: len(meanwhile) > 1,
+        progress=lambda _: meanwhile.append(os.sched_getaffinity(0)),
+    )
     assert meanwhile
     assert all(CPU not in cpus for cpus in meanwhile)
     assert os.sched_getaffinity(0) == before
@@ -168,7 +195,7 @@ def test_steal_and_context_switches_say_what_they_cannot_know() -> None:
 def test_a_task_that_stopped_before_is_not_named() -> None:
     with loop() as pid:
         os.kill(pid, signal.SIGSTOP)
-        time.sleep(0.05)
+        os.waitpid(pid, os.WUNTRACED)  # until it has stopped
         tasks = by_id(evidence(context(), 300_000_000))["live-tasks"]
         assert f"({pid}, " not in (tasks.found or "")
 
@@ -185,7 +212,7 @@ def watching(*arguments: str) -> subprocess.Popen[str]:
 @needs_two_cpus
 def test_the_command_adds_what_it_saw_to_the_checks() -> None:
     with watching("--live", "200ms", "--only", "host-thp", "--json") as process:
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=LIMIT_S)
     checks = json.loads(output)["checks"]
     assert [each["id"] for each in checks if each["layer"] == LAYER] == list(IDS)
     assert "host-thp" in [each["id"] for each in checks]
@@ -202,7 +229,7 @@ def test_interrupted_the_command_tells_what_it_saw() -> None:
             assert process.poll() is None
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
     assert {each["id"] for each in json.loads(output)["checks"]} == {*IDS, "host-thp"}
     assert errors == ""

@@ -4,6 +4,7 @@ Only values of the running kernel are changed, for less than a second, and no fi
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
@@ -42,6 +43,17 @@ pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or (os.cpu_count() or 1) < 2,
     reason="changing the kernel's values takes root, isolating a CPU takes two of them",
 )
+
+
+@pytest.fixture(autouse=True)
+def alone() -> Iterator[None]:
+    """Wait for other sessions of these tests: they change the same values."""
+    folder = os.open("/proc/sys", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def planned() -> list[AnyChange]:
@@ -102,6 +114,7 @@ def test_values_are_changed_and_restored() -> None:
     wanted = {path: wanted[path] for path in wanted if path in {each.what for each in changes}}
     before = {path: text(path) for path in wanted} | affinities()
     was_effective = {each.what: effective(each.what) for each in changes}
+    had_folder = Path(STATE).parent.exists()
     with applied(changes) as transaction:
         steps = transaction.steps()
         assert {path: int(text(path), 0 if "sched" in path else 16) for path in wanted} == {
@@ -124,7 +137,8 @@ def test_values_are_changed_and_restored() -> None:
         assert all(step.reason for step in refused)
         assert any(step.state == "done" for step in steps)
     assert {path: text(path) for path in before} == before
-    assert not Path(STATE).parent.exists()
+    assert Path(STATE).parent.exists() == had_folder
+    assert not Path(STATE).exists()
 
 
 def test_threads_get_their_cpus_and_policies_back() -> None:

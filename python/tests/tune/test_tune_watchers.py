@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -16,11 +17,13 @@ from latenz.tune.topology import advice, read_topology
 from latenz.tune.topology_picture import svg
 
 LIVE = Root(Path("/"))
+LIMIT_S = 60
+"""How long something may take on a busy machine."""
 
 
 def latenz(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "latenz", "tune", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
 def write(root: Path, files: dict[str, str]) -> None:
@@ -146,9 +149,11 @@ def test_interrupts_are_those_of_lsirq() -> None:
     listed = subprocess.run(["lsirq", "--json"], capture_output=True, check=True)
     after = {each.id: sum(each.counts.values()) for each in read_interrupts(LIVE)}
     theirs = {each["irq"]: each["total"] for each in json.loads(listed.stdout)["interrupts"]}
-    assert set(before) == set(theirs) - {"ERR", "MIS"}
-    for name, count in before.items():
-        assert count <= theirs[name] <= after[name]
+    steady = before.keys() & after.keys()  # one may be used for the first time meanwhile
+    assert steady
+    assert steady <= set(theirs) - {"ERR", "MIS"} <= before.keys() | after.keys()
+    for name in steady:
+        assert before[name] <= theirs[name] <= after[name]
 
 
 def test_interrupts_are_counted_where_and_while_they_happen() -> None:
@@ -209,27 +214,56 @@ def ps() -> dict[int, tuple[str, str, str, str]]:
 
 
 def test_threads_are_those_of_ps() -> None:
+    """The kernel's workers are named after their work, which changes and comes back meanwhile.
+
+    Such a thread differs now and then; what we read wrongly differs each time.
+    """
+    nice = subprocess.Popen(["nice", "-n", "5", "sleep", "600"])
+    try:
+        give_up = time.monotonic() + LIMIT_S
+        while ps().get(nice.pid, ("",) * 4)[3] != "sleep":
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+        steady, unlike = compared_with_ps()
+        assert {os.getpid(), nice.pid} <= steady
+        for _ in range(9):
+            if not unlike:
+                break
+            _, again = compared_with_ps()
+            unlike = {tid: again[tid] for tid in unlike.keys() & again.keys()}
+        assert not unlike
+    finally:
+        nice.kill()
+        nice.wait()
+
+
+def compared_with_ps() -> tuple[set[int], dict[int, object]]:
+    """Return the threads of which ps says the same before and after us, and those unlike ours."""
     before, ours, after = ps(), {each.tid: each for each in read_threads(LIVE)}, ps()
     steady = {tid for tid in before if before[tid] == after.get(tid)}
-    assert len(steady) > 20
+    shown = dict.fromkeys(steady)
     for tid in steady & set(ours):
         each = ours[tid]
         nice = str(each.nice) if each.policy not in ("FF", "RR", "DLN") else "-"
-        shown = (each.policy, nice, str(each.priority or "-"), each.name)
-        assert shown == before[tid]
-    assert len(steady - set(ours)) <= 2  # those that ended in between and came again
+        shown[tid] = (each.policy, nice, str(each.priority or "-"), each.name)
+    return steady, {tid: (shown[tid], before[tid]) for tid in steady if shown[tid] != before[tid]}
 
 
 def test_what_runs_on_a_cpu_is_named_with_what_it_ran() -> None:
     cpu = max(os.sched_getaffinity(0))
-    busy = subprocess.Popen(["taskset", "-c", str(cpu), sys.executable, "-c", "while True: pass"])
-    try:
-        before = read_threads(LIVE)
-        subprocess.run(["sleep", "0.5"], check=True)
-        after = read_threads(LIVE)
-    finally:
-        busy.kill()
-        busy.wait()
+    program = "print(flush=True)\nwhile True: pass"
+    command = ["taskset", "-c", str(cpu), sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as busy:
+        try:
+            assert busy.stdout is not None
+            busy.stdout.readline()
+            before = read_threads(LIVE)
+            give_up = time.monotonic() + LIMIT_S
+            while not worked_between(before, after := read_threads(LIVE))[busy.pid]:
+                assert time.monotonic() < give_up
+                time.sleep(0.1)
+        finally:
+            busy.kill()
     (found,) = [each for each in after if each.tid == busy.pid]
     assert found.touches(frozenset({cpu}))
     assert (found.allowed, found.movable, found.kernel) == ({cpu}, "yes", False)
@@ -238,7 +272,9 @@ def test_what_runs_on_a_cpu_is_named_with_what_it_ran() -> None:
 
 def test_threads_that_the_kernel_binds_cannot_be_moved() -> None:
     bound = [each for each in read_threads(LIVE) if each.name.startswith("migration/")]
-    assert len(bound) == os.cpu_count()
+    assert {each.tid for each in bound} == {
+        tid for tid, row in ps().items() if row[3].startswith("migration/")
+    }
     for each in bound:
         assert (each.kernel, each.movable, each.policy) == (True, "no", "FF")
         with pytest.raises(OSError, match="Invalid argument"):
