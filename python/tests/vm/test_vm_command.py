@@ -1,5 +1,6 @@
 """The command line against the catalogue, against QEMU itself, and against a shell."""
 
+import contextlib
 import json
 import os
 import re
@@ -33,6 +34,7 @@ from latenz.vm.command import (
 from latenz.vm.guest import flavour
 from latenz.vm.settings import ALTERNATIVES, EXPRESSED, NEEDS_KVM, NOT_EXPRESSED, TUNED, VmSettings
 
+pytestmark = pytest.mark.timeout(900)  # the first use fetches packages and makes the guest
 needs_kvm = pytest.mark.skipif(not virtual_machines.kvm_there(), reason="this host has no KVM")
 SMALL = {"memory_mib": 256, "cpus": "0-1", "housekeeping": "0-1"}
 HUGE = frozenset({"qemu-hugepages", "libvirt-locked"})
@@ -240,7 +242,7 @@ def _process_tree(tree, pid):
         folder = tree / source.relative_to("/")
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("cmdline", "status", "stat", "comm", "smaps_rollup", "smaps"):
-            if (source / name).exists():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread may end
                 (folder / name).write_bytes((source / name).read_bytes())
     (tree / "sys/module/kvm/parameters").mkdir(parents=True)
     return tree
