@@ -35,6 +35,8 @@ MS = 1_000_000
 SECOND = 1000 * MS
 KINDS = ("activation", "completion")
 ROBOT = Path(__file__).parents[3] / "experiments" / "robot.toml"
+LIMIT_S = 120
+"""How long something may take on a busy machine."""
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="real-time scheduling needs root")
 
 SHORT = """name = "short"
@@ -70,7 +72,7 @@ def command(*options):
 
 def run_robot(folder, *options):
     arguments = command(f"--output={folder}", "--warm-up=100000000", *options)
-    return subprocess.run(arguments, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=LIMIT_S, check=False)
 
 
 def started(folder, *options, until_ms=300):
@@ -85,7 +87,7 @@ def started(folder, *options, until_ms=300):
 
 
 def wait_until(condition):
-    give_up = time.monotonic() + 30
+    give_up = time.monotonic() + LIMIT_S
     while not condition():
         assert time.monotonic() < give_up
         time.sleep(0.02)
@@ -97,6 +99,15 @@ def due_times(folder, kind="activation", missing=None):
         return missing
     frames = list(Journal(path).frames())
     return np.concatenate([frame["t_ns"] for frame in frames]) if frames else np.array([])
+
+
+def states_of(pid):
+    """Return the states of a process' threads; nothing if it is no more."""
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        return {(task / "stat").read_text().rpartition(")")[2].split()[0] for task in tasks}
+    except OSError:
+        return set()
 
 
 def planner_of(process):
@@ -213,7 +224,7 @@ def step(tmp_path, instants, *options):
         command(f"--simulate={path}", *options),
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=LIMIT_S,
         check=True,
     )
     return list(csv.DictReader(io.StringIO(done.stdout)))
@@ -301,13 +312,14 @@ def test_every_cycle_is_kept_and_accounted_for(tmp_path):
 def test_a_stopped_servo_counts_every_cycle_it_missed_and_the_robot_stops_safely(tmp_path):
     process = started(tmp_path, "--joints=2")
     process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: states_of(process.pid) == {"T"})
     time.sleep(0.3)
     before = len(due_times(tmp_path))
     process.send_signal(signal.SIGCONT)
     # It follows a way again, from where it stood; some cycles before were not written yet.
     wait_until(lambda: Control.read(tmp_path / ACCOUNT_FILE).tracked > before + 500)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=LIMIT_S)
     assert (process.returncode, told) == (130, "")
     account = Control.read(tmp_path / ACCOUNT_FILE)
     found = due_times(tmp_path)
@@ -323,12 +335,13 @@ def test_a_stopped_servo_counts_every_cycle_it_missed_and_the_robot_stops_safely
 def test_a_killed_planner_stops_the_robot_safely_and_is_told(tmp_path):
     process = started(tmp_path, "--joints=2", "--most-missed=1000")
     os.kill(planner_of(process), signal.SIGKILL)
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 3
     assert len(told.splitlines()) == 1
     assert "the planner's process was ended by signal 9; the robot stopped safely" in told
     account = Control.read(tmp_path / ACCOUNT_FILE)
-    assert account.stops_stale >= 1
+    # For its set-points' age, unless more than a second of cycles was missed just then.
+    assert account.stops_stale >= 1 or account.stops_missed >= 1
     assert "was ended by signal 9" in account.status
     assert any("stopped safely" in note for note in account.notes())
     assert len(due_times(tmp_path)) == account.cycles >= 300
@@ -337,7 +350,7 @@ def test_a_killed_planner_stops_the_robot_safely_and_is_told(tmp_path):
 def test_interrupting_keeps_what_was_measured(tmp_path):
     process = started(tmp_path, "--policy=other", "--cpu=any", "--memory=pageable")
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=20) == 130
+    assert process.wait(timeout=LIMIT_S) == 130
     account = Control.read(tmp_path / ACCOUNT_FILE)
     assert (account.status, account.cpu, account.memory_locked) == ("interrupted", None, False)
     for kind in KINDS:
@@ -348,8 +361,8 @@ def test_a_killed_robot_leaves_samples_and_nothing_else(tmp_path):
     process = started(tmp_path, "--policy=other")
     planner = planner_of(process)
     process.kill()
-    process.wait(timeout=20)
-    wait_until(lambda: not Path(f"/proc/{planner}").exists())
+    process.wait(timeout=LIMIT_S)
+    wait_until(lambda: states_of(planner) <= {"Z", "X"})
     assert not Path(f"/dev/shm/latenz-robot-{process.pid}").exists()
     assert len(due_times(tmp_path)) >= 300
     assert Control.read(tmp_path / ACCOUNT_FILE).status == "running"
@@ -462,7 +475,7 @@ def test_what_a_guest_sends_becomes_the_same_sets(tmp_path):
     program, *options = measuring_command(job, (0,))
     # What the guest would do, with its folder elsewhere.
     options = [option.replace("/results", str(tmp_path / "results")) for option in options]
-    subprocess.run([probe_program(program), *options], check=True, timeout=50)
+    subprocess.run([probe_program(program), *options], check=True, timeout=LIMIT_S)
     with tarfile.open(tmp_path / "sent.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "results", arcname=".")
     sent = Received(files={RESULTS: bytearray((tmp_path / "sent.tar.gz").read_bytes())})
