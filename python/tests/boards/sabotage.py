@@ -62,9 +62,13 @@ def noisy(data: bytes, source=random.Random(4)) -> bytes:  # noqa: B008
     return data.replace(b"\n", b"\n" + noise + b"\n")
 
 
-def killed_after(seconds: float) -> int:
-    program = start(sys.argv[1:])
-    time.sleep(seconds)
+def killed_while_measuring() -> int:
+    console = Path(console_path())
+    with console.open("rb") as said:  # its folder goes once the emulator runs
+        program = start(sys.argv[1:])
+        while not said.read(1) and program.poll() is None:
+            time.sleep(0.05)
+    time.sleep(1.0)
     program.send_signal(signal.SIGKILL)
     program.wait()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -108,5 +112,5 @@ def main(how: str) -> int:
     if how == "late, plugin left out":
         return with_late_wakeups(without_plugin(sys.argv[1:]))
     if how == "killed":
-        return killed_after(1.0)
+        return killed_while_measuring()
     raise SystemExit(f"no such sabotage: {how}")

@@ -56,9 +56,10 @@ def unpacked(whole, tmp_path_factory):
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     """A cache without images, that has the packages fetched so far."""
-    fetched = cache.folder("packages")
+    with cache.locked("packages"):  # others may be fetching
+        place = tmp_path / "cache/latenz/packages"
+        shutil.copytree(cache.folder("packages"), place, copy_function=shutil.copy2)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    shutil.copytree(fetched, tmp_path / "cache/latenz/packages", copy_function=shutil.copy2)
     return tmp_path / "cache/latenz"
 
 
@@ -130,7 +131,7 @@ def test_modules_and_their_order_are_those_of_depmod(unpacked):
 def test_a_real_kernel_boots_it_and_finds_everything(whole, tmp_path):
     log = tmp_path / "console.log"
     command = [
-        *("timeout", "-k", "1", "100", "qemu-system-aarch64", "-M", "virt,gic-version=2"),
+        *("timeout", "-k", "1", "250", "qemu-system-aarch64", "-M", "virt,gic-version=2"),
         *("-cpu", "cortex-a53", "-m", "256", "-display", "none", "-monitor", "none"),
         *("-nic", "none", "-no-reboot", "-serial", f"file:{log}"),
         *("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm"),
@@ -183,7 +184,7 @@ def test_two_processes_at_once_make_one_file(own_cache):
     both = [
         subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) for _ in range(3)
     ]
-    answers = {process.communicate(timeout=100)[0] for process in both}
+    answers = {process.communicate(timeout=250)[0] for process in both}
     assert len(answers) == 1
     assert {process.returncode for process in both} == {0}
     assert not list((own_cache / "images").glob(".*"))

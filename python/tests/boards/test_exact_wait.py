@@ -51,7 +51,7 @@ def everything_said(folder: Path, bench: str, payload: Payload, tool: Path | Non
         driver.prepare(payload, folder, ())
         target.activate(driver)
         driver.on()
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while driver.alive:
             assert time.monotonic() < until, "the board waits for its reader"
             time.sleep(0.05)

@@ -6,15 +6,16 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from latenz.benches.board import ENVIRONMENTS
-from latenz.boards.payload import Payload
 from latenz.experiment.progress import Progress
 from latenz.experiment.runner import run_experiment
 from latenz.experiment.schema import Experiment
+from latenz.stacks import Standalone
 from latenz.store.run import Run
 
 HERE = Path(__file__).parent
@@ -159,20 +160,16 @@ def test_noise_between_frames_is_harmless(experiment, tmp_path):
 
 
 def test_board_that_says_nothing(experiment, tmp_path, monkeypatch):
-    monkeypatch.setattr(Payload, "boot_limit_s", 3)
-    monkeypatch.setattr(Payload.__init__, "__defaults__", _limits(boot_limit_s=3))
-    began = time.monotonic()
+    patient = Standalone.payload
+
+    def payload(stack):
+        made = patient(stack)
+        return replace(made, boot_limit_s=3) if stack.job.bench == "virt" else made
+
+    monkeypatch.setattr(Standalone, "payload", payload)
     told = run(experiment("silent", period="1 s"), tmp_path / "run")
     assert "nothing measured was received in 3 s" in told["spoiled"]["reason"]
-    assert time.monotonic() - began < 60
     check_next(told, tmp_path / "run")
-
-
-def _limits(**changes: int) -> tuple:
-    import inspect
-
-    parameters = inspect.signature(Payload.__init__).parameters.values()
-    return tuple(changes.get(p.name, p.default) for p in parameters if p.default is not p.empty)
 
 
 def test_emulator_that_is_not_there(experiment, tmp_path):
@@ -209,7 +206,7 @@ def test_interrupted_while_booting_or_measuring(experiment, tmp_path):
         time.sleep(0.05)
     time.sleep(0.5)
     program.send_signal(signal.SIGINT)
-    _out, errors = program.communicate(timeout=60)
+    _out, errors = program.communicate(timeout=200)
     assert program.returncode == 130, errors
     assert b"Traceback" not in errors
     assert Run.open(tmp_path / "run").info.status == "interrupted"
@@ -227,7 +224,7 @@ def test_nothing_outlives_latenz_when_it_is_killed(experiment, tmp_path):
         time.sleep(0.05)
     program.kill()
     program.wait()
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while _emulators_of(tmp_path) and time.monotonic() < until:
         time.sleep(0.1)
     assert not _emulators_of(tmp_path)
@@ -259,7 +256,7 @@ def test_no_room_for_the_run(experiment, tmp_path):
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=250,
         )
         assert done.returncode == 2, done.stderr
         assert "No space left" in done.stderr
@@ -278,7 +275,7 @@ def test_two_benches_side_by_side(experiment, tmp_path):
             [LATENZ, "run", read.path, "-o", tmp_path / name, "--json"],
             capture_output=True,
             check=False,
-            timeout=120,
+            timeout=250,
         )
         told[name] = {"returncode": done.returncode, "errors": done.stderr}
 
