@@ -71,7 +71,7 @@ def run(board: str, optimization: str, folder: Path, *, again: bool = False, **g
     return _RUNS[key]
 
 
-def run_image(board: str, kernel: Path, folder: Path, limit_s: int = 60, more: str = "") -> Sent:
+def run_image(board: str, kernel: Path, folder: Path, limit_s: int = 240, more: str = "") -> Sent:
     loaded = ["-kernel", str(kernel)]
     if board == "zcu102-r5":  # the A53 sleeps beside it
         asleep = image("zcu102", "O2", Parameters(provoke="hang"), folder)
@@ -111,12 +111,12 @@ def until_end(emulator: "subprocess.Popen[bytes]", limit_s: int) -> bytes:
 
 def power_on(monitor: Path) -> None:
     """Power the first R5 on, which QEMU leaves off, and start all."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     with socket.socket(socket.AF_UNIX) as connection:
         while connection.connect_ex(str(monitor)) != 0:
             assert time.monotonic() < deadline, "QEMU's monitor does not answer"
             time.sleep(0.02)
-        connection.settimeout(10)
+        connection.settimeout(60)
         lines = connection.makefile("rw")
         lines.readline()
         for name, arguments in (

@@ -47,7 +47,7 @@ guest = "victim"
 
 def latenz(*arguments) -> subprocess.CompletedProcess:
     command = [LATENZ, "hypervisor", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=200)
+    return subprocess.run(command, capture_output=True, text=True, timeout=280)
 
 
 def in_order(irqs: Irqs) -> np.ndarray:
@@ -325,11 +325,11 @@ def test_an_interrupted_run_ends_with_130_and_leaves_nothing_running(tmp_path):
         [LATENZ, "hypervisor", *command], stderr=subprocess.PIPE, text=True
     ) as running:
         log = tmp_path / "run/console.log"
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while not log.exists() and time.monotonic() < until:
             time.sleep(0.1)
         running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=30)
+        _, told = running.communicate(timeout=120)
     assert running.returncode == 130
     assert "the run: was stopped before it told anything" in told
     assert Run.open(tmp_path / "run").info.status == "interrupted"
