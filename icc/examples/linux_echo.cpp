@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linux's side of an echo: asks, checks each answer, and counts what went wrong; or answers.
 //
-//   latenz-icc-echo call REGION TRIPS     exit code 1 if an answer was wrong or trips are missing
-//   latenz-icc-echo serve REGION          until its caller leaves
+//   latenz-icc-echo call REGION TRIPS [CALLS]   exit code 1 if an answer was wrong or trips are
+//                                               missing
+//   latenz-icc-echo serve REGION                until its caller leaves, or is silent for 20 s
 //
 // REGION: shm:/NAME, mem:ADDRESS, uio:NUMBER or reserved:NAME. A call without answer within 0.2 s
-// is made again, so the other side may restart meanwhile.
+// is made again, so the other side may restart meanwhile; CALLS (10) in a row are the last.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -38,11 +39,11 @@ using Echo = Channel<Platform>;
 using Deadline = latenz::icc::Until<MonotonicClock>;
 
 constexpr std::int64_t answer_within_ns = 200'000'000;
-constexpr std::uint32_t most_silent_calls = 10;
+constexpr std::uint64_t usual_silent_calls = 10;
 constexpr std::int64_t wait_for_caller_ns = 20'000'000'000;
 constexpr const char* usage =
-    "usage: latenz-icc-echo call REGION TRIPS | serve REGION; a REGION is shm:/NAME, mem:ADDRESS, "
-    "uio:NUMBER or reserved:NAME";
+    "usage: latenz-icc-echo call REGION TRIPS [CALLS] | serve REGION; a REGION is shm:/NAME, "
+    "mem:ADDRESS, uio:NUMBER or reserved:NAME";
 
 std::uint64_t number_in(std::string_view text) {
   const bool is_hexadecimal = text.starts_with("0x");
@@ -70,7 +71,7 @@ LinuxMemory open(const std::string& region, bool creates) {
   give_up(usage);
 }
 
-int call(const std::string& region, std::uint64_t trips) {
+int call(const std::string& region, std::uint64_t trips, std::uint64_t most_silent_calls) {
   const LinuxMemory memory = open(region, true);
   if (!memory) give_up(memory.problem());
   auto client = opened_or_give_up(Echo::Client::create(memory.data(), Echo::bytes, "echo"));
@@ -78,7 +79,7 @@ int call(const std::string& region, std::uint64_t trips) {
   std::uint64_t wrong = 0;
   std::uint64_t restarts = 0;
   std::uint64_t without_answer = 0;
-  std::uint32_t silent_calls = 0;
+  std::uint64_t silent_calls = 0;
   for (std::uint64_t number = 1; answered < trips && silent_calls < most_silent_calls;
        number += 2) {
     Message reply{};
@@ -111,15 +112,19 @@ int serve(const std::string& region) {
     auto server = opened_or_give_up(Echo::Server::attach_until(
         memory.data(), Echo::bytes, Deadline::after(wait_for_caller_ns)));
     Result result = Result::ok;
-    while (result == Result::ok || result == Result::peer_restarted) result = server.serve(answer);
+    while (result == Result::ok || result == Result::peer_restarted) {
+      result = server.serve_until(answer, Deadline::after(wait_for_caller_ns));
+    }
     return result == Result::peer_gone ? 0 : 1;
   }
   give_up(region + ": no such memory");
 }
 
 int run(const std::vector<std::string>& arguments) {
-  if (arguments.size() == 3 && arguments[0] == "call") {
-    return call(arguments[1], number_in(arguments[2]));
+  if ((arguments.size() == 3 || arguments.size() == 4) && arguments[0] == "call") {
+    const bool told = arguments.size() == 4;
+    return call(arguments[1], number_in(arguments[2]),
+                told ? number_in(arguments[3]) : usual_silent_calls);
   }
   if (arguments.size() == 2 && arguments[0] == "serve") return serve(arguments[1]);
   give_up(usage);
