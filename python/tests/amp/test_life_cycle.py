@@ -21,7 +21,8 @@ from latenz.programs import board_program
 from latenz.stacks import STACKS, Job, guest_linux
 from latenz.store.run import Run
 
-LIMIT_S = 280
+pytestmark = pytest.mark.timeout(600)
+LIMIT_S = 500
 LATENZ = Path(__file__).parents[3] / "latenz"
 SCRIPT = """
 life() { # what is done, and what the core does then

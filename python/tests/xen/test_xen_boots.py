@@ -8,6 +8,7 @@ import pytest
 
 from latenz.store.run import Run
 
+pytestmark = pytest.mark.timeout(600)
 LATENZ = Path(__file__).parents[3] / "latenz"
 EXPERIMENT = """
 name = "xen"
