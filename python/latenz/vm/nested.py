@@ -22,6 +22,7 @@ from latenz.keeper import KeptProgram
 from latenz.programs import turn_arguments
 from latenz.stacks import guest_linux
 from latenz.vm import nested_host
+from latenz.vm.heartbeat import Heartbeat
 
 if TYPE_CHECKING:
     from latenz.boards.console import Received
@@ -47,8 +48,10 @@ NOTE = (
     " CPUs take turns"
 )
 _TURN_US = 10
-_ALIVE = "host-alive"
+_BEATS, _PID = "host-beats", "host-pid"
 _HOST_MIB = 1536
+_STARTS = 5
+"""How often an emulated host is started whose machine hangs, each time with 1 MiB more."""
 _FILES = (
     guest_linux.RESULTS,
     TRACE,
@@ -95,13 +98,11 @@ class Nested:
         sets: What was measured.
         account: Commands, software and tunings, for the run.
         trace: The recorded trace; None without one.
-        perf: perf's own account of the exits in the trace.
     """
 
     sets: "list[SampleSet]"
     account: dict[str, Any]
     trace: Path | None = None
-    perf: Path | None = None
 
 
 class Stopped(Exception):  # noqa: N818 - what the user wanted
@@ -148,21 +149,28 @@ def run(
         "host_system": system.provenance(),
     }
     with _disk(wish, system, software) as (initrd, machine, options):
-        command = _host_command(wish, kernel, initrd, options, console, sent)
         began = time.monotonic()
-        _boot(command, console, wish, stopped, tell)
+        for start in range(_STARTS):
+            command = _host_command(wish, kernel, initrd, options, start, console, sent)
+            if _boots(command, console, wish, stopped, tell):
+                break
+        else:
+            raise BadInput(f"hung {_STARTS} times", str(console), "see docs/pamuk2024.md")
     account = {
         "command": command,
         "machine": machine,
         "software": software,
+        "hung": start,
         "wall_ns": int((time.monotonic() - began) * 1e9),
     }
     received = _received(sent, folder, console)
     sent.unlink()
+    if start:
+        received.notes.append(f"the machine hung {start} times in QEMU, and was started again")
     account |= _host_tunings(wish, folder / nested_host.WRITTEN)
     sets = _sets(wish, received)
-    found = {name: folder / name for name in (TRACE, PERF) if (folder / name).exists()}
-    return Nested(sets, account, found.get(TRACE), found.get(PERF))
+    trace = folder / TRACE
+    return Nested(sets, account, trace if trace.exists() else None)
 
 
 @contextmanager
@@ -252,8 +260,15 @@ def _context(wish: Wish) -> "Context":
 
 
 def _host_command(
-    wish: Wish, kernel: "Image", initrd: Path, options: list[str], console: Path, sent: Path
+    wish: Wish,
+    kernel: "Image",
+    initrd: Path,
+    options: list[str],
+    start: int,
+    console: Path,
+    sent: Path,
 ) -> list[str]:
+    memory_mib = _HOST_MIB + wish.settings.memory_mib + start
     load = _host_load(wish)
     told = guest_linux.kernel_options(
         load=" ".join(load),
@@ -262,16 +277,22 @@ def _host_command(
     return [
         "qemu-system-x86_64",
         *("-machine", "q35,accel=tcg", "-cpu", "EPYC,svm=on,npt=on"),
-        *("-smp", str(host_cpus()), "-m", f"{_HOST_MIB + wish.settings.memory_mib}M"),
+        *("-smp", str(host_cpus()), "-m", f"{memory_mib}M"),
         *("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm"),
         *(turn_arguments(_TURN_US) if load else ()),
         *("-nodefaults", "-display", "none", "-no-reboot"),
-        *("-chardev", f"file,id=console,path={console}", "-serial", "chardev:console"),
-        *("-chardev", f"file,id=sent,path={sent}", "-serial", "chardev:sent"),
-        *("-chardev", f"file,id=alive,path={console.with_name(_ALIVE)}", "-serial", "chardev:alive"),
+        *_serial("console", console),
+        *_serial("sent", sent),
+        *_serial("beats", console.with_name(_BEATS)),
+        *("-pidfile", str(console.with_name(_PID))),
         *("-kernel", str(kernel.path), "-initrd", str(initrd)),
         *("-append", " ".join([*_WORDS, *options, *([told] if told else [])])),
     ]
+
+
+def _serial(name: str, file: Path) -> tuple[str, ...]:
+    """Return what makes the next serial line of the emulated host write to a file."""
+    return ("-chardev", f"file,id={name},path={file}", "-serial", f"chardev:{name}")
 
 
 def _host_load(wish: Wish) -> list[str]:
@@ -279,36 +300,42 @@ def _host_load(wish: Wish) -> list[str]:
     return guest_linux.load_command(wish.job.condition.load) if on_host else []
 
 
-def _boot(
+def _boots(
     command: list[str],
     console: Path,
     wish: Wish,
     stopped: Callable[[], bool],
     tell: Callable[[str], None],
-) -> None:
-    """Run the emulated host until it powers itself off."""
+) -> bool:
+    """Run the emulated host until it powers itself off; return whether it did, or hung."""
     limit_s = _BOOT_LIMIT_S + 100 * guest_linux.virtual_seconds(wish.job)
     if "," in str(console):
         raise BadInput("has a comma, which QEMU's options cannot hold", str(console.parent))
-    console.unlink(missing_ok=True)
+    beats, pid = console.with_name(_BEATS), console.with_name(_PID)
+    for left in (console, beats, pid):
+        left.unlink(missing_ok=True)
     log = console.with_name("host-qemu.log")
     host = KeptProgram(command, console.with_name("host-qemu.out"), log, grace_s=1)
     try:
-        _wait(host, console, limit_s, stopped, tell)
+        ended = _ends(host, Heartbeat(beats, pid), console, limit_s, stopped, tell)
     finally:
         status = host.stop()
-    if status != 0:
+    if ended and status != 0:
         told = log.read_text(errors="replace").strip().rpartition("\n")[2]
         raise BadInput(f"QEMU ended with status {status}: {told}", str(log))
+    beats.unlink(missing_ok=True)
+    return ended
 
 
-def _wait(
+def _ends(
     host: KeptProgram,
+    heartbeat: Heartbeat,
     console: Path,
     limit_s: float,
     stopped: Callable[[], bool],
     tell: Callable[[str], None],
-) -> None:
+) -> bool:
+    """Wait for the emulated host's end; return whether it came, or virtual time stood still."""
     began = time.monotonic()
     while host.alive:
         if stopped():
@@ -319,8 +346,11 @@ def _wait(
                 str(console),
                 "try again; see docs/pamuk2024.md",
             )
+        if heartbeat.is_lost():
+            return False
         tell(_phase(console))
         time.sleep(_POLL_S)
+    return True
 
 
 def _phase(console: Path) -> str:

@@ -1,6 +1,8 @@
-"""What an emulated host is told to do, and what it unpacks; nested_end_to_end.py runs one."""
+"""What an emulated host is told to do, and what it unpacks; a module of its own runs one."""
 
+import shlex
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
@@ -68,3 +70,23 @@ def test_an_order_is_unpacked_after_the_system(tmp_path):
 def test_only_an_emulated_host_is_measured_or_loaded_itself(key):
     with pytest.raises(ValueError, match=f'{key} = "host" needs accel = "kvm-in-tcg"'):
         VmStackSettings.model_validate({"kind": "vm", key: "host", "accel": "kvm"})
+
+
+def test_a_host_that_hangs_is_ended_and_said_to_have_hung(tmp_path):
+    """In place of QEMU a program that beats once and then only works."""
+    job = SimpleNamespace(
+        condition=SimpleNamespace(load=SimpleNamespace(kind="none", settle=0), duration_ns=0)
+    )
+    place = shlex.quote(str(tmp_path))
+    boot = "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done"
+    hanging = f"echo $$ >{place}/host-pid; >{place}/host-beats; {boot}"
+    hanging += f"; echo >>{place}/host-beats; while :; do :; done"
+    wish = nested.Wish(VmSettings(), job)  # type: ignore[arg-type]  # all that is asked of a job
+    phases: list[str] = []
+    came = nested._boots(
+        ["sh", "-c", hanging], tmp_path / "console", wish, lambda: False, phases.append
+    )
+    assert not came
+    assert phases
+    ended = nested._boots(["true"], tmp_path / "console", wish, lambda: False, phases.append)
+    assert ended
