@@ -166,7 +166,7 @@ def run(
     received = _received(sent, folder, console)
     sent.unlink()
     if start:
-        received.notes.append(f"the machine hung {start} times in QEMU, and was started again")
+        received.notes.append(f"the emulated host was started {start + 1} times, as QEMU hung")
     account |= _host_tunings(wish, folder / nested_host.WRITTEN)
     sets = _sets(wish, received)
     trace = folder / TRACE
