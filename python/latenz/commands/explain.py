@@ -37,7 +37,7 @@ def command(
     """
     if trace.is_dir():
         _refuse_options(samples, timeline)
-        return _explain_run(trace, json)
+        return _explain_run(trace, worst, json)
     from latenz.traces.explaining import Explained, explain
     from latenz.traces.reader import open_trace
 
@@ -57,13 +57,18 @@ def command(
     return 0
 
 
-def _explain_run(folder: Path, json: bool) -> int:
+def _explain_run(folder: Path, worst: int, json: bool) -> int:
+    from dataclasses import replace
+
     from latenz.traces.exits import print_exits
     from latenz.traces.explaining import of_run
     from latenz.traces.reader import open_trace
     from latenz.traces.show import print_causes
 
-    explained = [(label, open_trace(path).summary(), why) for label, path, why in of_run(folder)]
+    explained = [
+        (label, open_trace(path).summary(), replace(why, causes=why.causes[:worst]))
+        for label, path, why in of_run(folder)
+    ]
     if json:
         conditions = [{"condition": label} | _document(one, why) for label, one, why in explained]
         _print_json({"conditions": conditions})

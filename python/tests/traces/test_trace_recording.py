@@ -165,6 +165,16 @@ def test_a_run_folder_is_explained_again_as_it_was(traced: tuple[Path, dict[str,
     assert again == condition["causes"]
 
 
+def test_as_many_causes_of_a_run_are_told_as_asked_for(
+    traced: tuple[Path, dict[str, Any]],
+) -> None:
+    folder, condition = traced
+    command = [sys.executable, "-m", "latenz", "explain", str(folder), "--worst", "1", "--json"]
+    printed = subprocess.run(command, capture_output=True, check=True, timeout=LIMIT_S).stdout
+    [told] = json.loads(printed)["conditions"]
+    assert told["causes"] == condition["causes"][:1]
+
+
 def test_samples_given_to_explain_are_found_by_their_times(
     traced: tuple[Path, dict[str, Any]],
 ) -> None:
