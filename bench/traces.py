@@ -39,9 +39,11 @@ def measured(command: list[str]) -> Measured:
     return Measured(seconds, usage.ru_maxrss * 1024)
 
 
-def trace_cmd(*arguments: str | Path) -> str:
+def trace_cmd(*arguments: str | Path, output: Path | None = None) -> None:
+    """Run it; what it prints is never held here, as Linux counts our memory as our children's."""
     command = ["trace-cmd", *map(os.fspath, arguments)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    with (output or Path(os.devnull)).open("wb") as file:
+        subprocess.run(command, check=True, stdout=file, stderr=subprocess.DEVNULL)
 
 
 def long_file(folder: Path) -> Path:
@@ -54,7 +56,9 @@ def long_file(folder: Path) -> Path:
     pages = [content[at : at + PAGE] for at in range(start, start + size, PAGE)]
     stamps = [struct.unpack_from("<Q", page)[0] for page in pages]
     span_ns = stamps[-1] - stamps[0] + 1_000_000_000
-    per_round = len(trace_cmd("report", NESTED).splitlines()) - 1
+    trace_cmd("report", NESTED, output=folder / "once.txt")
+    with (folder / "once.txt").open("rb") as printed:
+        per_round = sum(1 for _ in printed) - 1
     rounds = -(-EVENTS // per_round)
     struct.pack_into("<Q", content, table + 8, size * rounds)
     long = folder / "long.dat"
@@ -62,14 +66,35 @@ def long_file(folder: Path) -> Path:
         file.write(content[:start])
         for number in range(rounds):
             for stamp, page in zip(stamps, pages, strict=True):
-                file.write(struct.pack("<Q", stamp + number * span_ns) + page[8:])
+                file.write(struct.pack("<Q", stamp + number * span_ns))
+                file.write(later(page, number * span_ns)[8:])
     once.unlink()
     return long
 
 
+def later(page: bytes, by_ns: int) -> bytes:
+    """Move the absolute times inside a page of the ring buffer (linux/ring_buffer.h)."""
+    padding, time_extend, time_stamp = 29, 30, 31
+    moved = bytearray(page)
+    at, end = 16, 16 + (struct.unpack_from("<Q", page, 8)[0] & 0xFFFFF)
+    while at < end:
+        word, after = struct.unpack_from("<II", page, at)
+        kind, delta = word & 31, word >> 5
+        if kind == padding and delta == 0:
+            break
+        if kind == time_stamp:
+            time_ns = delta + (after << 27) + by_ns
+            struct.pack_into("<II", moved, at, (time_ns & (1 << 27) - 1) << 5 | kind, time_ns >> 27)
+        if kind in (time_extend, time_stamp):
+            at += 8
+        else:
+            at += 4 + (after if kind in (0, padding) else 4 * kind)
+    return bytes(moved)
+
+
 def long_text(folder: Path, trace: Path) -> Path:
     text = folder / "long.txt"
-    text.write_text(trace_cmd("report", "-t", trace))
+    trace_cmd("report", "-t", trace, output=text)
     return text
 
 

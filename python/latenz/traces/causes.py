@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from heapq import nlargest
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -154,6 +155,27 @@ class _Tally:
         return tuple(sorted(found, key=lambda part: (-part.share_ns, part.name)))
 
 
+@dataclass(frozen=True)
+class _Others:
+    """What the CPUs but one did.
+
+    Attributes:
+        times: Of their events, in order.
+        longest: Their two longest silences, each with the place of the event before it.
+    """
+
+    times: list[int]
+    longest: list[tuple[int, int]]
+
+    @staticmethod
+    def than(cpu: int, times_of: dict[int, list[int]]) -> "_Others":
+        times = sorted(t_ns for number, own in times_of.items() if number != cpu for t_ns in own)
+        silences = (
+            (after - before, place) for place, (before, after) in enumerate(pairwise(times))
+        )
+        return _Others(times, nlargest(2, silences))
+
+
 class Scene:
     """A stretch of a trace in which waits can be explained.
 
@@ -169,6 +191,7 @@ class Scene:
         self._of_pid: dict[int, list[Event]] = defaultdict(list)
         self._faults: dict[int, list[int]] = defaultdict(list)
         self._hardware: list[Event] = []
+        self._others: dict[int, _Others] = {}
         for each in events:
             self._times[each.cpu].append(each.t_ns)
             if each.name in ("hwlat", "sample_threshold", "nmi_noise"):
@@ -203,24 +226,20 @@ class Scene:
 
         None: they are silent so often, or there are none, that it tells nothing.
         """
-        others = sorted(
-            t_ns for number, times in self._times.items() if number != cpu for t_ns in times
-        )
-        first, last = bisect_right(others, start_ns), bisect_left(others, end_ns)
+        if cpu not in self._others:
+            self._others[cpu] = _Others.than(cpu, self._times)
+        others = self._others[cpu]
+        times = others.times
+        first, last = bisect_right(times, start_ns), bisect_left(times, end_ns)
         if last > first:
             return False
-        outside_ns = (others[-1] - others[0]) - (end_ns - start_ns) if others else 0
-        if outside_ns <= 0 or not 0 < first < len(others):
-            return None
         length_ns = end_ns - start_ns
-        expected = len(others) * length_ns / outside_ns
+        outside_ns = (times[-1] - times[0]) - length_ns if times else 0
+        if outside_ns <= 0 or not 0 < first < len(times):
+            return None
+        expected = len(times) * length_ns / outside_ns
         longest_ns = max(
-            (
-                after - before
-                for place, (before, after) in enumerate(pairwise(others))
-                if place != first - 1
-            ),
-            default=0,
+            (silence_ns for silence_ns, place in others.longest if place != first - 1), default=0
         )
         return True if expected >= _FEW_EVENTS and length_ns > 2 * longest_ns else None
 
@@ -233,6 +252,8 @@ class _Explanation:
         self.window = window
         self.tallies: dict[str, _Tally] = defaultdict(_Tally)
         self._chosen_ns: dict[int, int | None] = {}
+        self._interrupted_ns: dict[_Phase, int] = {}
+        self._work: dict[_Phase, dict[tuple[str, int], tuple[int, int]]] = {}
         self._waker = ""
 
     def cause(self, rank: int) -> Cause:
@@ -381,16 +402,26 @@ class _Explanation:
 
     def _interrupted_before(self, phase: _Phase, stretch: Stretch) -> bool:
         """Return whether an interrupt was taken after the timer was due and before a stretch."""
-        return any(
-            each.kind == "interrupt" and each.entered_ns > phase.start_ns
-            for each in self.scene.occupancy.of(phase.cpu, phase.start_ns, stretch.start_ns)
-        )
+        if phase not in self._interrupted_ns:
+            self._interrupted_ns[phase] = next(
+                (
+                    each.start_ns
+                    for each in self.scene.occupancy.of(phase.cpu, phase.start_ns, phase.end_ns)
+                    if each.kind == "interrupt" and each.entered_ns > phase.start_ns
+                ),
+                phase.end_ns,
+            )
+        return self._interrupted_ns[phase] < stretch.start_ns
 
     def _worked(self, phase: _Phase, stretch: Stretch) -> bool:
         """Return whether the same thread left other traces meanwhile: the CPU was running."""
-        around = self.scene.occupancy.of(phase.cpu, phase.start_ns, phase.end_ns)
-        same = [each for each in around if (each.kind, each.pid) == (stretch.kind, stretch.pid)]
-        return len(same) > 1 and stretch.length_ns < 0.9 * sum(each.length_ns for each in same)
+        if phase not in self._work:
+            work = self._work[phase] = {}
+            for each in self.scene.occupancy.of(phase.cpu, phase.start_ns, phase.end_ns):
+                count, total_ns = work.get((each.kind, each.pid), (0, 0))
+                work[each.kind, each.pid] = (count + 1, total_ns + each.length_ns)
+        count, total_ns = self._work[phase].get((stretch.kind, stretch.pid), (0, 0))
+        return count > 1 and stretch.length_ns < 0.9 * total_ns
 
     def _idle(self, stretch: Stretch, phase: _Phase) -> None:
         """The CPU was idle though something was to be done."""

@@ -1,6 +1,7 @@
 """Who had a CPU at each moment, from the events of a trace."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -160,11 +161,10 @@ class Occupancy:
 
     def of(self, cpu: int, start_ns: int, end_ns: int) -> list[Stretch]:
         """Return what had a CPU in a window, in order; parts that are not known are left out."""
-        return [
-            each.within(start_ns, end_ns)
-            for each in self.stretches.get(cpu, ())
-            if each.start_ns < end_ns and each.end_ns > start_ns
-        ]
+        stretches = self.stretches.get(cpu, [])
+        first = bisect_right(stretches, start_ns, key=lambda each: each.end_ns)
+        last = bisect_left(stretches, end_ns, key=lambda each: each.start_ns)
+        return [each.within(start_ns, end_ns) for each in stretches[first:last]]
 
     def _take(self, event: "Event") -> None:
         cpu = self._cpus.get(event.cpu)

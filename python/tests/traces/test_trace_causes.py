@@ -1,6 +1,7 @@
 """Causes: planted ones are found first whatever noise there is, and shares sum to the latency."""
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import planting
@@ -10,6 +11,7 @@ from latenz.errors import BadInput
 from latenz.traces.advice import explanations, meaning, reason_named, reasons, remedy
 from latenz.traces.causes import Cause
 from latenz.traces.explaining import explain
+from latenz.traces.occupancy import Occupancy
 from latenz.traces.reader import open_trace
 from latenz.traces.timeline import write_timeline
 from latenz.tune import catalogue
@@ -37,6 +39,24 @@ def _check(cause: Cause) -> None:
     known = [each.share_ns for each in cause.shares if each.cause != "unknown"]
     assert known == sorted(known, reverse=True)
     assert all(share.evidence for share in cause.shares)
+
+
+def test_who_had_a_cpu_in_a_window_is_found_as_by_looking_at_all() -> None:
+    trace = open_trace(DATA / "planted/timer-storm.dat")
+    summary = trace.summary()
+    begin_ns, end_ns = summary.start_ns, summary.end_ns
+    occupancy = Occupancy(trace.events([(begin_ns, end_ns)]), begin_ns)
+    for stretches in occupancy.stretches.values():
+        assert all(one.end_ns <= other.start_ns for one, other in pairwise(stretches))
+    chance = random.Random(1)
+    for _ in range(200):
+        [cpu] = chance.choices([*occupancy.stretches, 99])
+        first_ns, last_ns = sorted(chance.choices(range(begin_ns, end_ns), k=2))
+        assert occupancy.of(cpu, first_ns, last_ns) == [
+            each.within(first_ns, last_ns)
+            for each in occupancy.stretches.get(cpu, [])
+            if each.end_ns > first_ns and each.start_ns < last_ns
+        ]
 
 
 @pytest.mark.parametrize("planted", planting.CAUSES)
