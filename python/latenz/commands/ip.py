@@ -58,7 +58,8 @@ def read(
     """Start a series in each IP, and write its samples into a run folder.
 
     Ends with 0; 1 if the alarm was raised, or hardware and samples contradict each other; 3 if
-    too few samples came; 130 if interrupted. Samples that came are kept in any case.
+    too few samples came, or too few to show that --alarm is met; 130 if interrupted. Samples that
+    came are kept in any case.
 
     Example: latenz ip read sim:latency_bench --samples 400 --alarm 2us -o results/bench
     """
@@ -135,9 +136,10 @@ def _told(recording: "Recording", output: Path, json: bool) -> int:
         typer.echo(f"run folder: {output}")
     if recording.outcome == "interrupted":
         return EXIT_INTERRUPTED
-    if recording.alarm or recording.disagrees:
+    verdicts = {verdict.verdict for summary in summaries for verdict in summary.deadlines}
+    if recording.alarm or recording.disagrees or "violates" in verdicts:
         return EXIT_GATE_VIOLATED
-    return EXIT_NOT_SHOWN if recording.outcome == "stalled" else 0
+    return EXIT_NOT_SHOWN if recording.outcome == "stalled" or "not shown" in verdicts else 0
 
 
 @command.command()

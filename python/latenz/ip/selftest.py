@@ -1,6 +1,7 @@
 """Does a Latencies IP work where it is? Its registers, and delays that are known to the cycle."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -59,14 +60,18 @@ def checks(instance: LatenciesInstance) -> Iterator[Check]:
 
 
 def _holds(instance: LatenciesInstance) -> list[str]:
-    before = instance.latency_register("alarm_lat")
-    mask = min(instance.configuration.longest, 0xFFFF_FFFF)
+    longest = instance.configuration.longest
+    masks = {"alarm_lat": longest & 0xFFFF_FFFF, "alarm_lat_high": longest >> 32}
     wrong = []
-    for pattern in _PATTERNS:
-        instance.set_register("alarm_lat", pattern & mask)
-        if (found := instance.register("alarm_lat")) != pattern & mask:
-            wrong.append(f"{found:#x} for {pattern & mask:#x}")
-    instance.set_register("alarm_lat", before & 0xFFFF_FFFF)
+    for name, mask in masks.items():
+        if not mask:
+            continue
+        before = instance.register(name)
+        for pattern in _PATTERNS:
+            instance.set_register(name, pattern & mask)
+            if (found := instance.register(name)) != pattern & mask:
+                wrong.append(f"{name}: {found:#x} for {pattern & mask:#x}")
+        instance.set_register(name, before)
     return wrong
 
 
@@ -102,15 +107,34 @@ def _refuses(instance: LatenciesInstance) -> list[str]:
     return wrong
 
 
+@contextmanager
+def _undisturbed(instance: LatenciesInstance) -> Iterator[None]:
+    """Let no setting of its user end or move what is measured: no time-out, no half that freezes.
+
+    Each delay is a new maximum: with the largest `post_trigger`, none of them ends a half.
+    """
+    features = {"watchdog": ("timeout", 0), "freeze": ("post_trigger", 0xFFFF_FFFF)}
+    wanted = dict(setting for feature, setting in features.items() if instance.has(feature))
+    before = {name: instance.register(name) for name in wanted}
+    for name, value in wanted.items():
+        instance.set_register(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            instance.set_register(name, value)
+
+
 def _known_delays(instance: LatenciesInstance, delay: int) -> list[str]:
     """Let the IP measure delays that it makes itself; say what it found otherwise."""
     configuration = instance.configuration
-    pairs = min(_PAIRS, configuration.depth)
-    instance.start()
-    try:
-        instance.run_self_test(delay, pairs)
-    finally:
-        instance.stop()
+    pairs = min(_PAIRS, configuration.depth // (2 if instance.has("freeze") else 1))
+    with _undisturbed(instance):
+        instance.start()
+        try:
+            instance.run_self_test(delay, pairs)
+        finally:
+            instance.stop()
     told = instance.statistics()
     read = instance.read_samples(0, min(told.num, configuration.depth))
     expected = list(range(delay, delay + pairs))

@@ -187,6 +187,10 @@ class _Told:
         if match is None:
             raise BadInput(f"{shown(text)} is no UIO device", "", "write uio:/dev/uio0")
         device = system / "sys/class/uio" / match[1]
+        if not device.is_dir():
+            raise BadInput(
+                "there is no such device", text, "is the overlay loaded? see /sys/class/uio/*/name"
+            )
         s00, s01 = _maps(device)
         windows, node = (f"{text}:{s00}", f"{text}:{s01}"), device / "device/of_node"
         kinds = {"latenz,published": False, "latenz,extended": True}

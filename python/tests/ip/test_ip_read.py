@@ -228,6 +228,16 @@ def test_a_late_interrupt_raises_the_alarm(bench, tmp_path):
     assert verdict["exceeding"] >= 1
 
 
+def test_a_limit_that_few_samples_kept_is_not_shown(published, tmp_path):
+    """As `latenz run` and `latenz show` end, too."""
+    target, _ = published
+    arguments = ("--samples", 100, "--alarm", "100us")
+    told = document("read", target, *arguments, "-o", tmp_path / "run", code=3)
+    assert (told["outcome"], told["alarm"]) == ("complete", False)
+    (verdict,) = told["sample_sets"][0]["deadlines"]
+    assert (verdict["verdict"], verdict["exceeding"]) == ("not shown", 0)
+
+
 def test_given_up_measurements_count_as_long(bench, tmp_path):
     with open_target(bench) as link:
         (instance,) = open_instances(link, "T2")
@@ -286,6 +296,22 @@ def test_the_built_in_self_test_is_exact(bench):
     assert {each["result"] for each in checks} == {"right"}
     delays = [each["check"] for each in checks if each["check"].startswith("delays")]
     assert delays == [f"delays of {k} to {k + 15} cycles" for k in (0, 1, 100)] * 2
+
+
+def test_the_self_test_is_exact_whatever_its_user_has_set(tmp_path):
+    """A time-out shorter than its delays, and a memory in halves that freeze at each maximum."""
+    generics = {"self_test_g": True, "freeze_g": True, "watchdog_g": True, "depth_g": 64}
+    with simulated_board("latencies_ip", generics, Scenario(period_cycles=1 << 30)) as path:
+        with open_target(f"unix:{path}") as link:
+            (instance,) = open_instances(link)
+            instance.set_register("timeout", 50)
+            instance.set_register("post_trigger", 1)
+        checks = document("selftest", f"unix:{path}")["checks"]
+        with open_target(f"unix:{path}") as link:
+            (instance,) = open_instances(link)
+            assert [instance.register(name) for name in ("timeout", "post_trigger")] == [50, 1]
+    assert {each["result"] for each in checks} == {"right"}, checks
+    assert sum(each["check"].startswith("delays of") for each in checks) == 3
 
 
 def test_without_self_test_delays_are_not_shown(published):
