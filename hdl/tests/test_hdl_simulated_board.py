@@ -305,6 +305,12 @@ def test_files_that_are_no_edges_are_named(tmp_path: Path, text: str, where: str
         ("latency_bench", {"depth_g": 500}, Scenario(), "power of two"),
         ("latencies_ip", {"overlap_policy_g": "x;y"}, Scenario(), "letters"),
         ("latencies_ip", {"overlap_policy_g": "never"}, Scenario(), "overlap_policy_g"),
+        (
+            "latencies_ip",  # software is told them in four bits
+            {"histogram_g": True, "histogram_sub_bits_g": 16, "latency_width_g": 32},
+            Scenario(),
+            "sub_bits_g is 16; 1 to 15",
+        ),
         ("latency_bench", {}, Scenario(period_cycles=1), "period_cycles"),
         ("latency_bench", {}, Scenario(answers=Answers(least_cycles=0)), "least_cycles"),
         ("latency_bench", {}, Scenario(replay=Path("x")), "latencies_ip"),

@@ -176,9 +176,10 @@ begin
     assert count_bits_g <= 32
         report "latency_histogram: count_bits_g is " & integer'image(count_bits_g) & "; at most 32 is possible"
         severity failure;
-    assert sub_bits_g < latency_width_g and sub_bits_g <= 16
+    -- Software is told them in four bits.
+    assert sub_bits_g < latency_width_g and sub_bits_g <= 15
         report "latency_histogram: sub_bits_g is " & integer'image(sub_bits_g)
-            & "; 1 to 16 and less than latency_width_g is needed"
+            & "; 1 to 15 and less than latency_width_g is needed"
         severity failure;
 
     ready     <= not sweeping;
