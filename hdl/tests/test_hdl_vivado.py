@@ -20,6 +20,7 @@ ANSWERS = {
     "get_board_parts -quiet *": "some:part0:3.4",
     "get_property CONFIG.PSU__CRL_APB__PL0_REF_CTRL__ACT_FREQMHZ *": "99.999001",
     "get_property PROGRESS *": "100%",
+    "get_property DIRECTORY *": "/runs/impl_1",
     "get_property SLACK *": "1.5",
     "make_wrapper *": "/made/wrapper.vhd",
 }
@@ -235,6 +236,17 @@ def test_the_addresses_lie_in_the_processors_window_and_do_not_overlap(built):
         assert address >= end
         end = address + size
     assert end <= 0xB000_0000
+
+
+def test_the_bit_stream_for_linux_is_the_one_that_the_device_trees_name(built):
+    variant, calls = built
+    [call] = named(calls, "write_cfgmem")
+    loaded = call[call.index("-loadbit") + 1]
+    assert loaded == f"up 0x0 /runs/impl_1/latency_bench_{variant}_wrapper.bit"
+    tops = [call[1] for call in named(calls, "set_property") if call[0] == "top"]
+    assert tops == [f"latency_bench_{variant}_wrapper"]
+    text = (HDL / "devicetree/latency-bench.dtsi").read_text()
+    assert f'firmware-name = "{Path(call[-1]).name}";' in text
 
 
 def test_cells_that_are_connected_were_created(built):

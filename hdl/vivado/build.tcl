@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# From sources to a bit stream and its hardware description:
+# From sources to a bit stream, for Linux too, and its hardware description:
 #   vivado -mode batch -source hdl/vivado/build.tcl -tclargs zcu102|kr260 published|extended FOLDER
 # Checked in a Tcl interpreter; not run in Vivado, nor on hardware. See README.md.
 
@@ -46,6 +46,11 @@ namespace eval latenz {
             error "the clock is too fast by $slack ns: see [file join $folder timing.txt]"
         }
         write_hw_platform -fixed -include_bit -force [file join $folder $design.xsa]
+        # What Linux loads: without the header, in the order of its words in memory. The device trees
+        # name it.
+        set stream [file join [get_property DIRECTORY [get_runs impl_1]] ${design}_wrapper.bit]
+        write_cfgmem -force -format BIN -interface SMAPx32 -disablebitswap \
+            -loadbit "up 0x0 $stream" [file join $folder latency-bench.bit.bin]
     }
 
     proc build {arguments} {
