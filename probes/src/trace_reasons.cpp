@@ -6,6 +6,8 @@
 #include <charconv>
 #include <span>
 
+#include "trace_words.hpp"
+
 namespace latenz::trace {
 namespace {
 
@@ -220,6 +222,16 @@ constexpr std::array<Alias, 12> aliases = {{
 constexpr std::uint32_t vmx_basic = 0xffff;
 constexpr std::uint32_t vmx_failed_entry = 0x80000000;
 
+/// Of a number that the plugin has no name for: it knows all of SVM's below 0x60 that occur, and
+/// VMX has none from there on but those of an entry that failed.
+Isa isa_of_unknown(std::uint32_t number) {
+  constexpr std::uint32_t svm_only = 0x60;
+  constexpr std::array<std::uint32_t, 3> failing = {33, 34, 41};  // state, MSRs, machine check
+  const bool has_failed = (number & vmx_failed_entry) != 0 &&
+                          std::ranges::find(failing, number & vmx_basic) != failing.end();
+  return number < svm_only || has_failed ? Isa::vmx : Isa::svm;
+}
+
 std::string name_in(std::span<const Name> names, std::uint32_t number) {
   const auto found = std::ranges::find(names, number, &Name::number);
   return found == names.end() ? hex(number) : std::string(found->name);
@@ -242,6 +254,12 @@ std::string reason_name(Isa isa, std::uint32_t number) {
 std::string kernel_reason(std::string_view name) {
   constexpr std::string_view prefix = "EXIT_";
   constexpr std::string_view exception = "EXCP_";
+  constexpr std::string_view unknown = "UNKNOWN (";
+  std::uint32_t number = 0;
+  if (name.starts_with(unknown) && name.ends_with(')') &&
+      parse_all(name.substr(unknown.size(), name.size() - unknown.size() - 1), number)) {
+    return reason_name(isa_of_unknown(number), number);
+  }
   if (!name.starts_with(prefix)) return std::string(name);
   name.remove_prefix(prefix.size());
   const auto* const alias = std::ranges::find(aliases, name, &Alias::plugin);

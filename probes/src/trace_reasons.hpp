@@ -14,7 +14,8 @@ enum class Isa : std::uint8_t { vmx = 1, svm = 2 };  ///< the numbers of kvm_exi
 /// it where that bit of VMX is set.
 [[nodiscard]] std::string reason_name(Isa isa, std::uint32_t number);
 
-/// The same names for those of libtraceevent's plugin, such as EXIT_IOIO for io; others unchanged.
+/// The same names for those of libtraceevent's plugin, such as EXIT_IOIO for io, and for numbers
+/// that it has no name for (`UNKNOWN (75)`); others unchanged.
 [[nodiscard]] std::string kernel_reason(std::string_view name);
 
 [[nodiscard]] std::string hex(std::uint64_t value);

@@ -12,6 +12,7 @@ constexpr std::size_t most_reasons = 512;
 constexpr std::size_t most_names = 4096;
 constexpr std::size_t most_cpus = 65536;
 constexpr std::size_t most_pending = 65536;
+constexpr std::size_t most_losses = 4096;
 constexpr std::string_view others = "(others)";
 
 constexpr std::int64_t realtime_priorities = 100;  // the kernel's priorities 0 to 99 are real-time
@@ -42,7 +43,7 @@ void Summary::event(const Event& event) {
   if (events_++ == 0) start_ns_ = end_ns_ = event.t_ns;
   start_ns_ = std::min(start_ns_, event.t_ns);
   end_ns_ = std::max(end_ns_, event.t_ns);
-  if (cpus_.size() < most_cpus || cpus_.contains(event.cpu)) ++cpus_[event.cpu];
+  count(event);
   const std::string name(names_.size() < most_names ? event.name : others);
   ++names_[name];
   switch (event.kind) {
@@ -87,6 +88,28 @@ void Summary::event(const Event& event) {
   }
 }
 
+void Summary::count(const Event& event) {
+  if (cpus_.size() >= most_cpus && !cpus_.contains(event.cpu)) return;
+  Cpu& cpu = cpus_[event.cpu];
+  if (cpu.is_losing) resumed(cpu, event);
+  ++cpu.events;
+  cpu.last_ns = event.t_ns;
+}
+
+/// Of more losses than are kept, a CPU's last one grows: what lies between is not known either.
+void Summary::resumed(Cpu& cpu, const Event& event) {
+  const std::int64_t start_ns = cpu.events > 0 ? cpu.last_ns : start_ns_;
+  const auto same = [&event](const Loss& loss) { return loss.cpu == event.cpu; };
+  const auto last = std::ranges::find_if(losses_.rbegin(), losses_.rend(), same);
+  if (losses_.size() < most_losses || last == losses_.rend()) {
+    losses_.push_back({event.cpu, start_ns, event.t_ns});
+  } else {
+    last->end_ns = event.t_ns;
+  }
+  cpu.is_losing = false;
+  cpu.resumed_ns = event.t_ns;
+}
+
 void Summary::went_to_userspace(int pid) {
   const auto found = threads_.find(pid);
   if (found == threads_.end()) return;
@@ -99,10 +122,12 @@ void Summary::lost(int cpu, std::uint64_t count) {
   lost_events_ += count;
   const auto is_there = [cpu](int place) { return cpu < 0 || place < 0 || place == cpu; };
   for (auto& [pid, thread] : threads_) {
-    if (thread.open && is_there(thread.cpu)) {
-      ++thread.exits[thread.open->reason].open;
-      thread.open.reset();
-    }
+    if (is_there(thread.cpu)) leave_open(thread);
+  }
+  if (cpu < 0) {
+    for (auto& [number, each] : cpus_) each.is_losing = true;
+  } else if (cpus_.size() < most_cpus) {
+    cpus_[cpu].is_losing = true;
   }
   std::erase_if(waiting_, [&](const auto& each) { return is_there(each.second.cpu); });
   if (cpu < 0) {
@@ -111,6 +136,19 @@ void Summary::lost(int cpu, std::uint64_t count) {
     expiries_.erase(cpu);
   }
   timers_.clear();
+}
+
+void Summary::leave_open(Thread& thread) {
+  if (!thread.open) return;
+  ++thread.exits[thread.open->reason].open;
+  thread.open.reset();
+}
+
+/// Has a thread that was last seen on another CPU come to this one while its events were lost?
+/// Then what it did there since is not known.
+bool Summary::came_unseen(int before, std::int64_t since_ns, const Event& event) const {
+  const auto cpu = cpus_.find(event.cpu);
+  return before != event.cpu && cpu != cpus_.end() && since_ns < cpu->second.resumed_ns;
 }
 
 Summary::Thread& Summary::vcpu_thread(const Event& event) {
@@ -123,6 +161,7 @@ Summary::Thread& Summary::vcpu_thread(const Event& event) {
   }
   if (thread.comm.empty()) thread.comm = event.comm;
   if (const auto vcpu = event.fields->number("vcpu")) thread.vcpu = *vcpu;
+  if (thread.open && came_unseen(thread.cpu, thread.open->t_ns, event)) leave_open(thread);
   thread.cpu = event.cpu;
   thread.last_ns = event.t_ns;
   return thread;
@@ -133,8 +172,8 @@ void Summary::exit(const Event& event) {
   std::string reason = event.fields->text("reason").value_or("(not told)");
   if (thread.exits.size() >= most_reasons && !thread.exits.contains(reason)) reason = others;
   ++thread.exits[reason].count;
-  if (thread.open) ++thread.exits[thread.open->reason].open;
-  thread.open = OpenExit{.t_ns = event.t_ns, .reason = std::move(reason)};
+  leave_open(thread);
+  thread.open = OpenExit{.t_ns = event.t_ns, .cpu = event.cpu, .reason = std::move(reason)};
 }
 
 void Summary::entry(const Event& event) {
@@ -164,8 +203,8 @@ void Summary::entry(const Event& event) {
   exits.preempted += open.preempted_ns > 0 ? 1 : 0;
   exits.preempted_ns += open.preempted_ns;
   if (!is_idle(open.reason) && worst_exits_.wants(cost_ns)) {
-    worst_exits_.add({open.t_ns, event.t_ns, event.cpu, event.pid, std::string(event.comm),
-                      std::to_string(thread.vcpu), open.reason});
+    worst_exits_.add(
+        {open.t_ns, event.t_ns, open.cpu, event.pid, std::string(event.comm), true, open.reason});
   }
 }
 
@@ -194,6 +233,10 @@ void Summary::left(const Event& event, int pid) {
 void Summary::came(const Event& event, int pid) {
   const auto thread = threads_.find(pid);
   const bool is_vcpu = thread != threads_.end();
+  if (is_vcpu && thread->second.open &&
+      came_unseen(thread->second.cpu, thread->second.open->t_ns, event)) {
+    leave_open(thread->second);
+  }
   if (is_vcpu && thread->second.open) {
     OpenExit& open = *thread->second.open;
     thread->second.cpu = event.cpu;
@@ -206,6 +249,7 @@ void Summary::came(const Event& event, int pid) {
   if (found == waiting_.end()) return;
   const Waiting waiting = found->second;
   waiting_.erase(found);
+  if (came_unseen(waiting.cpu, waiting.since_ns, event)) return;
   const std::int64_t latency_ns = event.t_ns - waiting.since_ns;
   if (latency_ns < 0) {
     ++backwards_;
@@ -214,8 +258,7 @@ void Summary::came(const Event& event, int pid) {
   Worst& worst = worst_of(waiting.why);
   if (!worst.wants(latency_ns)) return;
   worst.add({waiting.since_ns, event.t_ns, event.cpu, pid,
-             event.fields->text("next_comm").value_or(""),
-             is_vcpu ? std::to_string(thread->second.vcpu) : "", ""});
+             event.fields->text("next_comm").value_or(""), is_vcpu, ""});
 }
 
 Worst& Summary::worst_of(Wait why) {
@@ -272,7 +315,7 @@ void Summary::timer_expired(const Event& event) {
     expiry.due_ns = expiry.read_at_ns - late_ns;
     if (worst_gaps_.wants(late_ns)) {
       worst_gaps_.add({expiry.due_ns, expiry.read_at_ns, event.cpu, event.pid,
-                       std::string(event.comm), "", started->second.function});
+                       std::string(event.comm), false, started->second.function});
     }
   }
   timers_.erase(started);
@@ -282,7 +325,7 @@ void Summary::timerlat(const Event& event) {
   const auto latency_ns = event.fields->number("timer_latency");
   if (!latency_ns || *latency_ns < 0 || !worst_timerlat_.wants(*latency_ns)) return;
   worst_timerlat_.add({event.t_ns - *latency_ns, event.t_ns, event.cpu, event.pid,
-                       std::string(event.comm), "", event.fields->text("context").value_or("")});
+                       std::string(event.comm), false, event.fields->text("context").value_or("")});
 }
 
 /// Of the hardware latency tracer: time that nobody accounts for.
@@ -294,7 +337,7 @@ void Summary::hwlat(const Event& event) {
   const std::int64_t gap_us = std::max(inner_us, outer_us);
   if (gap_us < 0 || gap_us > longest_us || !worst_gaps_.wants(gap_us * ns_per_us)) return;
   worst_gaps_.add({event.t_ns - gap_us * ns_per_us, event.t_ns, event.cpu, event.pid,
-                   std::string(event.comm), "", "hwlat"});
+                   std::string(event.comm), false, "hwlat"});
 }
 
 /// The virtual CPU's number; several virtual machines have the same numbers, so with the thread.
@@ -312,8 +355,14 @@ void Summary::write(probe::Json& json) const {
   json.member("events", lost_events_).member("places", lost_places_).close_object();
   json.member("backwards", backwards_);
   json.key("cpus").open_array();
-  for (const auto& [cpu, count] : cpus_) {
-    json.open_object().member("cpu", cpu).member("events", count).close_object();
+  for (const auto& [number, cpu] : cpus_) {
+    json.open_object().member("cpu", number).member("events", cpu.events).close_object();
+  }
+  json.close_array();
+  json.key("losses").open_array();
+  for (const Loss& loss : losses_) {
+    json.open_object().member("cpu", loss.cpu).member("start_ns", loss.start_ns);
+    json.member("end_ns", loss.end_ns).close_object();
   }
   json.close_array();
   json.key("names").open_object();
@@ -362,13 +411,15 @@ void Summary::write_exits(probe::Json& json) const {
   json.close_array();
 }
 
-void Summary::write_worst(probe::Json& json, std::string_view kind, const Worst& worst) {
+void Summary::write_worst(probe::Json& json, std::string_view kind, const Worst& worst) const {
   for (const Candidate& each : worst.candidates()) {
     json.open_object().member("kind", kind).member("start_ns", each.start_ns);
     json.member("end_ns", each.end_ns).member("latency_ns", each.end_ns - each.start_ns);
     json.member("cpu", each.cpu).member("pid", each.pid).member("comm", each.comm);
     json.key("vcpu");
-    each.vcpu.empty() ? json.null() : json.value(each.vcpu);
+    const auto thread = threads_.find(each.pid);
+    const bool is_known = each.is_vcpu && thread != threads_.end();
+    is_known ? json.value(vcpu_name(thread->second)) : json.null();
     json.member("what", each.what).close_object();
   }
 }

@@ -35,11 +35,11 @@ struct Exits {
 struct Candidate {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  int cpu = 0;
+  int cpu = 0;  ///< where it began if it is an exit, else where it ended
   int pid = 0;
   std::string comm;
-  std::string vcpu;  ///< empty: no virtual CPU's thread
-  std::string what;  ///< reason of an exit, function of a timer, context of a timerlat sample
+  bool is_vcpu = false;  ///< the thread runs a virtual CPU
+  std::string what;      ///< reason of an exit, function of a timer, context of a timerlat sample
 };
 
 /// Keeps the `most` longest, longest first; of equal ones the first.
@@ -74,6 +74,7 @@ class Summary final : public Consumer {
  private:
   struct OpenExit {
     std::int64_t t_ns = 0;
+    int cpu = 0;
     std::string reason;
     bool userspace = false;
     std::int64_t away_since_ns = -1;  ///< -1: the thread runs
@@ -92,6 +93,17 @@ class Summary final : public Consumer {
     std::optional<OpenExit> open;
     std::map<std::string, Exits, std::less<>> exits;
   };
+  struct Loss {  ///< between two events of a CPU
+    int cpu = 0;
+    std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
+  };
+  struct Cpu {
+    std::uint64_t events = 0;
+    std::int64_t last_ns = 0;
+    bool is_losing = false;                  ///< its next event is the first after a loss
+    std::optional<std::int64_t> resumed_ns;  ///< time of the first event after its last loss
+  };
   enum class Wait : std::uint8_t { woken, woken_by_timer, ready };
   struct Waiting {  ///< for a CPU
     Wait why = Wait::woken;
@@ -109,7 +121,11 @@ class Summary final : public Consumer {
     std::int64_t read_at_ns = 0;
   };
 
+  void count(const Event& event);
+  void resumed(Cpu& cpu, const Event& event);
   Thread& vcpu_thread(const Event& event);
+  static void leave_open(Thread& thread);
+  [[nodiscard]] bool came_unseen(int before, std::int64_t since_ns, const Event& event) const;
   void exit(const Event& event);
   void entry(const Event& event);
   void went_to_userspace(int pid);
@@ -125,7 +141,7 @@ class Summary final : public Consumer {
   void hwlat(const Event& event);
   [[nodiscard]] std::string vcpu_name(const Thread& thread) const;
   void write_exits(probe::Json& json) const;
-  static void write_worst(probe::Json& json, std::string_view kind, const Worst& worst);
+  void write_worst(probe::Json& json, std::string_view kind, const Worst& worst) const;
 
   std::uint64_t events_ = 0;
   std::uint64_t lost_events_ = 0;
@@ -133,7 +149,8 @@ class Summary final : public Consumer {
   std::uint64_t backwards_ = 0;  ///< durations that would be negative
   std::int64_t start_ns_ = 0;
   std::int64_t end_ns_ = 0;
-  std::map<int, std::uint64_t> cpus_;
+  std::map<int, Cpu> cpus_;
+  std::vector<Loss> losses_;
   std::unordered_map<std::string, std::uint64_t> names_;
   std::unordered_map<int, Thread> threads_;
   std::unordered_map<int, Waiting> waiting_;  ///< threads whose delay counts

@@ -18,7 +18,7 @@ from latenz.traces.occupancy import Occupancy, Stretch, number
 from latenz.traces.wakeups import Wakings, Window, could_run
 
 if TYPE_CHECKING:
-    from latenz.traces.model import Event
+    from latenz.traces.model import Event, Loss
 
 Confidence = Literal["certain", "likely", "perhaps"]
 State = Literal["due", "ready", "running", "blocked"]
@@ -182,10 +182,14 @@ class Scene:
     Args:
         events: All of that stretch, of all CPUs, in the order of their times.
         start_ns: When it begins, a while before the waits.
+        losses: Where events are missing in the trace.
     """
 
-    def __init__(self, events: "Sequence[Event]", start_ns: int) -> None:
-        self.occupancy = Occupancy(events, start_ns)
+    def __init__(
+        self, events: "Sequence[Event]", start_ns: int, losses: "Sequence[Loss]" = ()
+    ) -> None:
+        self.occupancy = Occupancy(events, start_ns, losses)
+        self._losses = losses
         self.wakings = Wakings(events)
         self._times: dict[int, list[int]] = defaultdict(list)
         self._of_pid: dict[int, list[Event]] = defaultdict(list)
@@ -224,8 +228,14 @@ class Scene:
     def others_silent(self, cpu: int, start_ns: int, end_ns: int) -> bool | None:
         """Return whether all other CPUs were silent, too, though they are not usually.
 
-        None: they are silent so often, or there are none, that it tells nothing.
+        None: they are silent so often, or there are none, or their events were lost, that it
+        tells nothing.
         """
+        if any(
+            each.cpu != cpu and each.start_ns < end_ns and start_ns < each.end_ns
+            for each in self._losses
+        ):
+            return None
         if cpu not in self._others:
             self._others[cpu] = _Others.than(cpu, self._times)
         others = self._others[cpu]
@@ -294,6 +304,7 @@ class _Explanation:
             if window.pid is not None
             else []
         )
+        cpu = _began_on(events, state, cpu)
         for event in events:
             after, where = self._followed(event, state, cpu)
             if (after, where) != (state, cpu):
@@ -347,9 +358,12 @@ class _Explanation:
             self._untaken(phase, stretch)
 
     def _own(self, stretch: Stretch) -> None:
-        if stretch.reason is not None:
+        if stretch.pid != self.window.pid:
+            return  # it went elsewhere unseen: not known
+        reason = stretch.reason or (self.window.of if self.window.kind == "exit" else None)
+        if reason is not None:
             where = "in user space" if stretch.kind == "user" else "in the kernel"
-            self.tallies[f"exit:{stretch.reason}"].add(where, stretch)
+            self.tallies[f"exit:{reason}"].add(where, stretch)
         elif self.scene.faults(stretch.pid, stretch.start_ns, stretch.end_ns - 1):
             self.tallies["page-fault"].add("after a page fault", stretch)
         else:
@@ -488,6 +502,19 @@ class _Explanation:
             tunings,
             advice,
         )
+
+
+def _began_on(events: "Sequence[Event]", state: State, cpu: int) -> int:
+    """Return which CPU a thread depended on before what the scheduler did with it in a window.
+
+    One whose timer is due depends on the CPU that takes the interrupt, and wakes it.
+    """
+    for event in events:
+        if event.name == "sched_migrate_task":
+            return number(event, "orig_cpu", cpu)
+        if event.name == "sched_switch" or state == "due":
+            return event.cpu
+    return cpu
 
 
 def _unknown_first(shares: list[Share]) -> list[Share]:

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from latenz.durations import format_duration
-from latenz.traces.model import Exits, Summary
+from latenz.traces.model import Exits, Lost, Summary
 
 _PIPE_WIDTH = 160  # where no terminal says how wide it is, nothing need be cut
 
@@ -57,16 +57,21 @@ def remarks(summary: Summary) -> list[str]:
     if summary.damages > 1:
         told.append(f"{summary.damages} places cannot be read; the rest was")
     if summary.lost.places:
-        count = f"{summary.lost.events:,}" if summary.lost.events else "an unknown number of"
-        told.append(
-            f"{count} events were lost while recording, at {summary.lost.places} places: "
-            "counts are lower limits; record with larger buffers (trace-cmd record -b)"
-        )
+        told.append(_missing(summary.lost))
     if still_open := sum(each.open for each in summary.exits):
-        told.append(f"{still_open} exits have no kvm_entry in the trace: counted, but in no time")
+        told.append(f"exits without kvm_entry in the trace: {still_open}; counted, but in no time")
     if summary.backwards:
         told.append(f"{summary.backwards} times the clock ran backwards: left out of all times")
     return [*told, *summary.notes]
+
+
+def _missing(lost: Lost) -> str:
+    if not lost.events:
+        return f"events are missing at {lost.places} places: counts are lower limits"
+    return (
+        f"{lost.events:,} events were lost while recording, at {lost.places} places: "
+        "counts are lower limits; record with larger buffers (trace-cmd record -b)"
+    )
 
 
 def _headline(summary: Summary) -> str:

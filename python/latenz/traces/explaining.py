@@ -193,7 +193,7 @@ def _explained(
     cut = [_shortened(each, notes) for each in windows]
     spans = _merged([_surroundings(each, summary) for each in cut])
     scenes = [
-        Scene(events, start)
+        Scene(events, start, summary.losses)
         for events, (start, _) in zip(_by_span(trace, spans), spans, strict=True)
     ]
     found = []

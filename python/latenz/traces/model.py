@@ -3,7 +3,8 @@
 All times are int64 nanoseconds of the clock that the trace was recorded with.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -110,6 +111,36 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class Loss:
+    """A time in which events of a CPU were lost: what happened there is not known."""
+
+    cpu: int
+    start_ns: int
+    end_ns: int
+
+
+class Losses:
+    """Losses of all CPUs, passed in the order of time.
+
+    Args:
+        losses: Those of a trace.
+    """
+
+    def __init__(self, losses: Iterable[Loss]) -> None:
+        self._of: dict[int, deque[Loss]] = defaultdict(deque)
+        for each in sorted(losses, key=lambda loss: loss.end_ns):
+            self._of[each.cpu].append(each)
+
+    def passed(self, event: Event) -> Loss | None:
+        """Return the loss that ended with this event of its CPU or since the one before."""
+        found = None
+        rest = self._of.get(event.cpu)
+        while rest and rest[0].end_ns <= event.t_ns:
+            found = rest.popleft()
+        return found
+
+
+@dataclass(frozen=True)
 class Summary:
     """All that one pass over a trace tells."""
 
@@ -126,6 +157,7 @@ class Summary:
     start_ns: int = 0
     end_ns: int = 0
     lost: Lost = Lost(0, 0)
+    losses: tuple[Loss, ...] = ()
     backwards: int = 0
     cpus: dict[int, int] | None = None
     names: dict[str, int] | None = None

@@ -2,12 +2,14 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from latenz.traces.model import Losses
+
 if TYPE_CHECKING:
-    from latenz.traces.model import Event
+    from latenz.traces.model import Event, Loss
 
 Kind = Literal["nmi", "interrupt", "softirq", "irqs-off", "idle", "task", "guest", "exit", "user"]
 """What has a CPU: a context that interrupts threads; nothing (`idle`); a thread (`task`); or a
@@ -127,6 +129,15 @@ class _Cpu:
             start_ns, t_ns, virtual.kind, self.comm, pid, priority, since_ns, reason=reason
         )
 
+    def resume(self, event: "Event", t_ns: int) -> None:
+        """Go on after events were lost: what had the CPU meanwhile is not known."""
+        self.contexts.clear()
+        self.pid, self.comm, self.priority = event.pid, event.comm, NORMAL_PRIORITY
+        self.idle_state = None
+        self.idle_since_ns = self.running_since_ns = t_ns
+        self.last_ns = max(t_ns, self.last_ns)
+        self.since_switch = len(self.stretches)
+
     def push(self, kind: Kind, name: str, t_ns: int, timer: bool = False) -> None:
         self.contexts.append(_Context(kind, name, t_ns, timer))
 
@@ -147,10 +158,14 @@ class Occupancy:
     Args:
         events: All of a stretch, in the order of their times.
         start_ns: When the stretch begins, a while before what is looked at.
+        losses: Where events are missing.
     """
 
-    def __init__(self, events: "Iterable[Event]", start_ns: int) -> None:
+    def __init__(
+        self, events: "Iterable[Event]", start_ns: int, losses: "Sequence[Loss]" = ()
+    ) -> None:
         self._start_ns = start_ns
+        self._losses = Losses(losses)
         self._cpus: dict[int, _Cpu] = {}
         self._virtual: dict[int, _VirtualCpu] = {}
         for event in events:
@@ -170,6 +185,9 @@ class Occupancy:
         cpu = self._cpus.get(event.cpu)
         if cpu is None:
             cpu = self._cpus[event.cpu] = _Cpu(event, self._start_ns)
+        if (loss := self._losses.passed(event)) is not None and loss.end_ns > self._start_ns:
+            self._virtual.pop(cpu.pid, None)
+            cpu.resume(event, loss.end_ns)
         if event.name == "nmi_handler":
             self._non_maskable(cpu, event)
             return

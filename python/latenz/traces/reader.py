@@ -6,6 +6,7 @@ does to it, what it had told is kept.
 
 import json
 import re
+import stat
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from latenz.traces.model import (
     Candidate,
     Event,
     Exits,
+    Loss,
     Lost,
     Summary,
     Trace,
@@ -45,6 +47,9 @@ def open_trace(path: Path) -> Trace:
         BadInput: The file cannot be read, or it is no trace.
     """
     try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise BadInput("is no regular file", str(path), "save the trace in one first")
         with path.open("rb") as file:
             start = file.read(_START)
     except OSError as error:
@@ -141,6 +146,7 @@ def _summary(told: dict[str, Any]) -> Summary:
         start_ns=told["start_ns"],
         end_ns=told["end_ns"],
         lost=Lost(**told["lost"]),
+        losses=tuple(Loss(**each) for each in told["losses"]),
         backwards=told["backwards"],
         cpus={each["cpu"]: each["events"] for each in told["cpus"]},
         names=told["names"],

@@ -48,6 +48,7 @@ _LARGEST_KIB = 16 << 10
 _SMALLEST_KIB = 256
 _MAGIC = b"\x17\x08\x44tracing6\x00"
 _END_OF_OPTIONS, _TRACE_CLOCK = 0, 4
+_COMMIT, _MISSED = 8, 1 << 31  # of a page's header (kernel/trace/ring_buffer.c)
 _LOWEST_SYMBOL = 1 << 63  # kernels live in the upper half
 
 
@@ -188,6 +189,13 @@ class Page:
     t_ns: int
     content: bytes
 
+    def after_others(self) -> "Page":
+        """Return it as a page before which others are missing, as the kernel would mark it."""
+        (commit,) = struct.unpack_from("<I", self.content, _COMMIT)
+        marked = bytearray(self.content)
+        struct.pack_into("<I", marked, _COMMIT, commit | _MISSED)
+        return Page(self.t_ns, bytes(marked))
+
 
 def _read_pages(path: Path, size: int) -> list[Page]:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -204,14 +212,21 @@ def _read_pages(path: Path, size: int) -> list[Page]:
 
 
 def around(pages: Sequence[Page], windows: Iterable[tuple[int, int]], margin_ns: int) -> list[Page]:
-    """Return the pages that hold events of some windows, or near them."""
+    """Return the pages that hold events of some windows, or near them.
+
+    What follows a page that is left out is marked, so that no reader joins what is not together.
+    """
     wanted = [(start - margin_ns, end + margin_ns) for start, end in windows]
     ends = [*(page.t_ns for page in pages[1:]), 2**63][: len(pages)]
-    return [
-        page
-        for page, end_ns in zip(pages, ends, strict=True)
-        if any(page.t_ns <= last and end_ns >= first for first, last in wanted)
-    ]
+    kept: list[Page] = []
+    is_gap = False
+    for page, end_ns in zip(pages, ends, strict=True):
+        if any(page.t_ns <= last and end_ns >= first for first, last in wanted):
+            kept.append(page.after_others() if is_gap and kept else page)
+            is_gap = False
+        else:
+            is_gap = True
+    return kept
 
 
 def write_trace(ring: Ring, pages: Sequence[Sequence[Page]], path: Path) -> None:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from latenz.files import replacing
 from latenz.traces.causes import Cause
+from latenz.traces.model import Losses
 from latenz.traces.occupancy import function_of, interrupt_of, number
 from latenz.traces.wakeups import could_run
 
 if TYPE_CHECKING:
-    from latenz.traces.model import Event, Trace
+    from latenz.traces.model import Event, Loss, Trace
 
 _CPUS, _VIRTUAL_CPUS, _THREADS, _WORST = 1, 2, 3, 4
 _PROCESSES = {
@@ -47,7 +48,7 @@ def write_timeline(trace: "Trace", path: Path, causes: Sequence[Cause] = ()) -> 
     first_ns, last_ns = summary.start_ns, summary.end_ns
     events = trace.events([(first_ns, last_ns)])
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as file:
-        return _write(file, rows(events, first_ns, last_ns, causes))
+        return _write(file, rows(events, first_ns, last_ns, causes, summary.losses))
 
 
 def _write(file: TextIO, written: Iterable[_Row]) -> int:
@@ -62,7 +63,11 @@ def _write(file: TextIO, written: Iterable[_Row]) -> int:
 
 
 def rows(
-    events: "Iterable[Event]", first_ns: int, last_ns: int, causes: Sequence[Cause] = ()
+    events: "Iterable[Event]",
+    first_ns: int,
+    last_ns: int,
+    causes: Sequence[Cause] = (),
+    losses: "Sequence[Loss]" = (),
 ) -> Iterator[_Row]:
     """Yield the rows of a timeline.
 
@@ -71,8 +76,9 @@ def rows(
         first_ns: Time of the first one: the timeline's zero.
         last_ns: Time of the last one: what is not over then ends there.
         causes: The worst moments.
+        losses: Where events are missing: nothing goes on across such a time.
     """
-    timeline = _Timeline(first_ns)
+    timeline = _Timeline(first_ns, losses)
     for event in events:
         yield from timeline.take(event)
     yield from timeline.end(last_ns)
@@ -92,19 +98,25 @@ class _Open:
     name: str
     category: str
     since_ns: int
+    cpu: int
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
 class _Timeline:
-    def __init__(self, first_ns: int) -> None:
+    def __init__(self, first_ns: int, losses: "Sequence[Loss]") -> None:
         self.first_ns = first_ns
+        self._losses = Losses(losses)
+        self._cpu = 0  # of the event that is taken
         self.tracks: dict[tuple[int, int], str] = {}
         self._open: dict[tuple[int, int], list[_Open]] = {}  # of a track, the innermost last
 
     def take(self, event: "Event") -> Iterator[_Row]:
         """Yield the slices that end with an event."""
         cpu = (_CPUS, event.cpu)
-        if cpu not in self.tracks:
+        self._cpu = event.cpu
+        if (loss := self._losses.passed(event)) is not None and cpu in self.tracks:
+            yield from self._lost(cpu, loss)
+        if not self._open.get(cpu):
             self._begin(cpu, f"CPU {event.cpu}", _task(event.comm, event.pid), "task", event.t_ns)
         if event.name == "sched_switch":
             yield from self._switch(cpu, event)
@@ -123,6 +135,13 @@ class _Timeline:
         else:
             yield from self._interrupt(cpu, event)
 
+    def _lost(self, cpu: tuple[int, int], loss: "Loss") -> Iterator[_Row]:
+        """End what went on on a CPU when its events were lost."""
+        for track, slices in self._open.items():
+            if slices and slices[-1].cpu == loss.cpu:
+                yield from self._close(track, 0, loss.start_ns)
+        yield _instant("events were lost", cpu, loss.start_ns - self.first_ns)
+
     def end(self, t_ns: int) -> Iterator[_Row]:
         """Yield all slices that are still open."""
         for track in list(self._open):
@@ -132,7 +151,7 @@ class _Timeline:
         self, track: tuple[int, int], name: str, slice_name: str, category: str, t_ns: int
     ) -> _Open:
         self.tracks.setdefault(track, name)
-        opened = _Open(slice_name, category, t_ns)
+        opened = _Open(slice_name, category, t_ns, self._cpu)
         self._open.setdefault(track, []).append(opened)
         return opened
 
@@ -245,7 +264,7 @@ def _marked(cause: Cause, first_ns: int) -> Iterator[_Row]:
     """A worst moment: a slice on a track of its own, and a marker across all tracks."""
     told = cause.to_json()
     name = f"#{cause.rank} {told['cause']}"
-    opened = _Open(name, "worst", cause.t_ns)
+    opened = _Open(name, "worst", cause.t_ns, cause.cpu)
     opened.arguments = {
         key: told[key] for key in ("what", "latency_ns", "evidence", "confidence", "tunings")
     }

@@ -1,5 +1,6 @@
 """Causes: planted ones are found first whatever noise there is, and shares sum to the latency."""
 
+import json
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 from latenz.errors import BadInput
 from latenz.traces.advice import explanations, meaning, reason_named, reasons, remedy
 from latenz.traces.causes import Cause
-from latenz.traces.explaining import explain
+from latenz.traces.explaining import explain, explain_late
+from latenz.traces.join import Late
 from latenz.traces.occupancy import Occupancy
 from latenz.traces.reader import open_trace
 from latenz.traces.timeline import write_timeline
@@ -163,6 +165,79 @@ def test_an_exit_is_told_by_its_reason_unless_its_thread_was_away(
     if in_user_space:
         assert found[0].first.by[0].name == "in user space"
         assert found[0].first.by[0].share_ns == 790_000
+
+
+def test_an_exit_that_ends_on_another_cpu_is_told_by_who_had_each_of_them(tmp_path: Path) -> None:
+    """3 ms in the kernel on CPU 1; then its thread waits, and comes in on CPU 0."""
+    switched = f"sched_switch: {_VCPU.format('prev')} prev_state=R ==> "
+    middle = [
+        f"600 {switched}{_OTHER.format('next')}",
+        "650 sched_migrate_task: comm=CPU 0/KVM pid=900 prio=98 orig_cpu=1 dest_cpu=0",
+    ]
+    text = _exit_trace("EPT_VIOLATION", 5_000_000, middle)
+    lines = text.splitlines()
+    came = "sched_switch: prev_comm=busy prev_pid=902 prev_prio=98 prev_state=S ==> "
+    lines[-1:] = [
+        f"  busy-902 [000] d..2. 5.003780: {came}{_VCPU.format('next')}",
+        lines[-1].replace("[001]", "[000]"),
+    ]
+    lines[2:2] = ["  busy-902 [000] d..2. 4.000000: sys_enter: NR 1"]
+    path = tmp_path / "trace.txt"
+    path.write_text("\n".join(lines) + "\n")
+    first = explain(open_trace(path)).causes[0]
+    _check(first)
+    assert first.latency_ns == 800_000
+    shares = {share.cause: share.share_ns for share in first.shares}
+    assert shares["exit:EPT_VIOLATION"] == 620_000
+    assert shares["vcpu-preempted"] == 130_000
+    assert "own-execution" not in shares
+
+
+def test_an_exit_without_the_schedulers_events_is_never_the_guests_own_time(
+    tmp_path: Path,
+) -> None:
+    """It ends on another CPU; nobody tells when it went there."""
+    lines = _exit_trace("EPT_VIOLATION", 5_000_000, []).splitlines()
+    lines[-1] = lines[-1].replace("[001]", "[000]")
+    lines += ["  other-901 [001] d..2. 5.004000: sys_enter: NR 1"]
+    path = tmp_path / "trace.txt"
+    path.write_text("\n".join(lines) + "\n")
+    first = explain(open_trace(path)).causes[0]
+    assert first.latency_ns == 800_000
+    assert first.first.cause == "exit:EPT_VIOLATION"
+
+
+def test_a_cpu_whose_events_were_lost_is_not_called_silent(tmp_path: Path) -> None:
+    """In place of a gap in which nothing is traced: one that the tracer says it has lost."""
+    trace = planting.trace_with("smi-like-gap", 4)
+    path = trace.write(tmp_path / "trace.txt")
+    late = [each for each in explain(open_trace(path)).causes if each.latency_ns > 150_000]
+    assert late[0].first.cause == "smi-like-gap"
+    lines = path.read_text().splitlines()
+    silent_us = trace.silent[1]
+    place = next(
+        number
+        for number, line in enumerate(lines)
+        if "[001]" in line and float(line.split()[3].rstrip(":")) * 1e6 >= silent_us - 1
+    )
+    lines.insert(place, "CPU:1 [LOST 7 EVENTS]")
+    path.write_text("\n".join(lines) + "\n")
+    window = Late(late[0].latency_ns, late[0].t_ns, 1, "idle")
+    (cause,) = explain_late(open_trace(path), [window]).causes
+    assert cause.first.cause == "unknown"
+    assert write_timeline(open_trace(path), tmp_path / "timeline.json")
+    rows = json.loads((tmp_path / "timeline.json").read_text())["traceEvents"]
+    ((at_us, track),) = [
+        (row["ts"], row["tid"]) for row in rows if row["name"] == "events were lost"
+    ]
+    assert track == 1
+    assert not [
+        row
+        for row in rows
+        if row["ph"] == "X"
+        and (row["pid"], row["tid"]) == (1, 1)
+        and row["ts"] <= at_us < row["ts"] + row["dur"]
+    ]
 
 
 def test_an_idle_guest_is_no_latency(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
+import os
 from pathlib import Path
 
 import pytest
 
 from latenz.errors import BadInput
 from latenz.traces.exits import exits_json, remarks
+from latenz.traces.model import Loss
 from latenz.traces.reader import open_trace
 
 DATA = Path(__file__).parents[1] / "data"
@@ -227,6 +229,22 @@ def test_what_was_open_when_events_were_lost_is_not_closed_by_what_comes_later(t
     assert summary.lost.events == 7
 
 
+def test_an_exit_ends_with_no_entry_on_a_cpu_whose_events_were_lost_meanwhile(tmp_path):
+    """The thread left the guest on CPU 0, and went to CPU 1 while that lost events."""
+    lines = (
+        "q-9 [001] .... 0.500000: sched_stat_runtime: comm=q\n"
+        "q-9 [000] .... 1.000001: kvm_exit: vcpu 0 reason io rip 0x1\n"
+        "CPU:1 [LOST 7 EVENTS]\n"
+        "q-9 [001] .... 2.000001: kvm_entry: vcpu 0, rip 0x1\n"
+        "q-9 [001] .... 2.000010: kvm_exit: vcpu 0 reason cpuid rip 0x1\n"
+        "q-9 [000] .... 2.000013: kvm_entry: vcpu 0, rip 0x1\n"
+    )
+    summary = summary_of_text(tmp_path, lines)
+    rows = {row.reason: (row.count, row.open, row.total_ns) for row in summary.exits}
+    assert rows == {"io": (1, 1, 0), "cpuid": (1, 0, 3000)}
+    assert summary.losses == (Loss(1, 500_000_000, 2_000_001_000),)
+
+
 def test_a_clock_that_runs_backwards_costs_nothing(tmp_path):
     lines = (
         "q-9 [000] .... 2.000001: kvm_exit: vcpu 0 reason io rip 0x1\n"
@@ -253,6 +271,12 @@ def test_what_is_no_trace_is_refused(tmp_path, content, expected):
     with pytest.raises(BadInput, match=expected) as refusal:
         summary_of(path)
     assert str(path) in str(refusal.value)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadInput, match="no regular file"):
+        open_trace(tmp_path / "pipe")
 
 
 def test_no_file(tmp_path):

@@ -114,6 +114,32 @@ def test_other_words_of_trace_cmd_tell_the_same(tmp_path, option):
     assert len(open_trace(text).summary().exits) > 3
 
 
+VMX, SVM = 1, 2
+
+
+def test_numbers_that_trace_cmd_has_no_name_for_are_named_as_by_the_kernel(tmp_path):
+    """Its plugin knows fewer reasons than kernels have; `UNKNOWN (75)` is all that it tells."""
+    numbers = [(VMX, each) for each in (3, 33, 46, 53, 57, 67, 68, 74, 75, 78, 0x80000021)]
+    numbers += [(SVM, each) for each in (0x8F, 0x90, 0xA2, 0x403)]
+    trace_cmd("split", "-i", NESTED, "-o", tmp_path / "part.dat", "5.9", "6.1")
+    trace = tmp_path / "trace.dat"
+    trace_cmd("convert", "-i", tmp_path / "part.dat.1", "-o", trace, "--compression", "none")
+    content = bytearray(trace.read_bytes())
+    io = re.compile(rb"\x7b\0{7}.{8}\x02\0\0\0", re.DOTALL)  # exit_reason, guest_rip, isa
+    exits = [match.start() for match in io.finditer(content)]
+    for place, (isa, number) in zip(exits, numbers, strict=False):
+        content[place : place + 4] = number.to_bytes(4, "little")
+        content[place + 16] = isa
+    trace.write_bytes(content)
+    text = tmp_path / "report.txt"
+    text.write_text(trace_cmd("report", "-t", trace))
+    assert text.read_text().count("reason UNKNOWN (") == len(numbers)
+    expected = open_trace(trace).summary().exits
+    assert open_trace(text).summary().exits == expected
+    names = {each.reason for each in expected}
+    assert {"NOTIFY", "BUS_LOCK", "INVALID_STATE FAILED_VMENTRY", "0x4e", "vmgexit"} <= names
+
+
 def test_events_in_a_window_are_all_that_trace_cmd_prints_there(report):
     start_ns, end_ns = 6_500_000_000, 6_520_000_000
     expected = [

@@ -226,6 +226,40 @@ def test_instances_of_living_processes_are_left_alone() -> None:
         living.remove()
 
 
+def test_what_follows_pages_that_were_left_out_is_joined_by_no_reader(tmp_path: Path) -> None:
+    allowed = os.sched_getaffinity(0)
+    cpu = min(allowed)
+    made = ring.Ring("pages", 4096)
+    try:
+        os.sched_setaffinity(0, {cpu})
+        made.go_on()
+        for number in range(300):
+            (made.path / "trace_marker").write_text(f"{number:0900}")
+        made.stop()
+        of_cpu = made.pages()[cpu]
+        ends = [(page.t_ns, page.t_ns) for page in (of_cpu[0], of_cpu[-1])]
+        kept = ring.around(of_cpu, ends, 0)
+        assert 2 < len(kept) < len(of_cpu)
+        ring.write_trace(made, [[]] * cpu + [kept], tmp_path / "trace.dat")
+        whole = ring.around(of_cpu, [(of_cpu[0].t_ns, of_cpu[-1].t_ns)], 0)
+        ring.write_trace(made, [[]] * cpu + [whole], tmp_path / "whole.dat")
+    finally:
+        os.sched_setaffinity(0, allowed)
+        made.remove()
+    assert open_trace(tmp_path / "whole.dat").summary().losses == ()
+    (loss,) = open_trace(tmp_path / "trace.dat").summary().losses
+    assert loss.cpu == cpu
+    assert loss.start_ns < loss.end_ns == kept[-2].t_ns  # the last but one reaches up to the last
+    printed = subprocess.run(
+        ["trace-cmd", "report", str(tmp_path / "trace.dat")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LIMIT_S,
+    ).stdout
+    assert printed.count(f"CPU:{cpu} [EVENTS DROPPED]") == 1
+
+
 def test_who_is_not_root_is_told_so() -> None:
     read, write = os.pipe()
     child = os.fork()
