@@ -228,7 +228,8 @@ def _print_interrupts(rows: list[dict[str, Any]], watched: frozenset[int], live:
             for cpu, count in row["counts"].items()
         ]
         known = (row["affinity"] or "", row["effective"] or "")
-        table.add_row(row["id"], *known, *counts, row["name"], row["movable"], row["why"])
+        about = (row["name"], row["movable"], row["why"])
+        _add_row(table, (row["id"], *known, *counts, *about))
     Console().print(table)
     if any(row["movable"] == "maybe" for row in rows):
         typer.echo("maybe: writing its affinity tells; with debugfs mounted, it is known before.")
@@ -237,7 +238,6 @@ def _print_interrupts(rows: list[dict[str, Any]], watched: frozenset[int], live:
 
 def _print_threads(rows: list[dict[str, Any]], watched: frozenset[int], live: bool) -> None:
     from rich.console import Console
-    from rich.text import Text
 
     if not rows:
         typer.echo("no thread touches these CPUs")
@@ -253,7 +253,7 @@ def _print_threads(rows: list[dict[str, Any]], watched: frozenset[int], live: bo
         numbers = (str(row["last_cpu"]), str(row["pid"]), str(row["tid"]))
         about = (row["policy"], priority, str(row["nice"]), row["allowed"])
         ran = (str(row["worked_ticks"]),) if live else ()
-        table.add_row(*numbers, Text(name), *about, *ran, row["movable"], row["why"])
+        _add_row(table, (*numbers, name, *about, *ran, row["movable"], row["why"]))
     Console().print(table)
     _print_ending(watched, "threads of all CPUs")
 
@@ -268,6 +268,15 @@ def _table(*columns: str) -> Any:
     from rich.table import Table
 
     return Table(*columns, box=SIMPLE, pad_edge=False)
+
+
+def _add_row(table: Any, cells: tuple[str, ...]) -> None:
+    """Add a row of which neither the terminal nor rich obeys anything: users name threads."""
+    from rich.text import Text
+
+    from latenz.tune.check import printable
+
+    table.add_row(*(Text(printable(cell)) for cell in cells))
 
 
 def _topology_table(found: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 from latenz.errors import BadInput, closest
 from latenz.tune.cpus import format_list, format_mask, parse_list
 from latenz.tune.model import Profile
-from latenz.tune.root import Root
+from latenz.tune.root import ABSENT, Root
 
 if TYPE_CHECKING:
     from latenz.tune.interrupts import Interrupt
@@ -20,6 +20,9 @@ _CPU = "/sys/devices/system/cpu"
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _IN_STAT = r"^cpu(\d{1,4}) "
 NO_ISOLATED = "no CPU is isolated, and none was chosen: give --cpus"
+KERNEL_THREADS = "/proc/kthreadd"
+"""No file: a snapshot that was taken in a container lists it among what it could not read."""
+NOT_ALL_THREADS = "shows a container's threads only, not the machine's"
 NO_ONLINE = "which CPUs the machine has cannot be read"
 
 
@@ -137,6 +140,16 @@ class Context:
         from latenz.tune.tasks import read_threads
 
         return read_threads(self.root)
+
+    @cached_property
+    def sees_all_threads(self) -> bool:
+        """Whether the threads are those of the whole machine: in a container, none is the kernel's.
+
+        Nor is one for users from whom /proc hides what is not theirs (mount option hidepid).
+        """
+        if self.root.live:
+            return any(each.kernel for each in self.threads)
+        return self.root.problem(KERNEL_THREADS) == ABSENT
 
     @cached_property
     def interrupts(self) -> "tuple[Interrupt, ...]":

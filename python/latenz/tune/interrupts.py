@@ -42,6 +42,8 @@ _PER_CPU: dict[str, tuple[str, tuple[str, ...]]] = {
 """Interrupts that each CPU has for itself: what they are for, and the entries that make fewer."""
 _OF_ALL_CPUS = ("ERR", "MIS")  # one number, for the machine
 _IPI = re.compile(r"IPI\d+")
+_PRIVATE = re.compile(r"GIC\S* +(?:1[6-9]|2\d|3[01]) ")
+"""Of Arm's interrupt controllers, 16 to 31 are each core's own: one number, one counter a CPU."""
 _MANAGED = "IRQD_AFFINITY_MANAGED"
 _BOUND = ("IRQD_PER_CPU", "IRQD_NO_BALANCING")
 
@@ -117,11 +119,26 @@ def _interrupt(root: Root, id_: str, rest: str, cpus: list[int]) -> Interrupt:
             purpose = f"between CPUs: {name}"
         why = f"every CPU's own ({purpose})"
         return Interrupt(id_, name, counts, None, None, "no", why, entries)
+    if _is_each_cpus_own(root, id_, name, counts):
+        of_timer = _PER_CPU["LOC"][1] if "timer" in name else ()
+        return Interrupt(id_, name, counts, None, None, "no", "every CPU's own", of_timer)
     affinity = _cpus(root, id_, "smp_affinity_list")
     effective = _cpus(root, id_, "effective_affinity_list")
     movable, why = _movable(root, id_, name, affinity)
     entries = ("cmdline-managed-irq",) if "managed" in why else ("host-irq-affinity",)
     return Interrupt(id_, name, counts, affinity, effective, movable, why, entries)
+
+
+def _is_each_cpus_own(root: Root, number: str, name: str, counts: dict[int, int]) -> bool:
+    """Return whether a numbered interrupt is one of each CPU, as timers are on Arm and RISC-V.
+
+    It is sent nowhere: its effective affinity is empty although several CPUs handled it, and what
+    stands in `smp_affinity` means nothing.
+    """
+    if _PRIVATE.match(name):
+        return True
+    effective = root.read(f"/proc/irq/{number}/effective_affinity_list")
+    return effective is not None and not effective.strip() and sum(map(bool, counts.values())) > 1
 
 
 def _movable(

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from latenz.tune import outputs
-from latenz.tune.context import Context
+from latenz.tune.context import NOT_ALL_THREADS, Context
 from latenz.tune.cpus import format_list
 from latenz.tune.model import (
     Absent,
@@ -217,6 +217,8 @@ def _service(probe: ServiceProbe, context: Context) -> Reading:
             troubles.append("neither processes nor services can be seen")
             break
         values += [Value(state, at, name) for name, state, at in found]
+    if context.threads and not context.sees_all_threads:
+        troubles.append(f"/proc: {NOT_ALL_THREADS}")
     where = "/sys/fs/cgroup, /etc/systemd/system, /proc/*/comm"
     return Reading(tuple(values), where, tuple(troubles), "wrong", "none is active or enabled")
 
@@ -244,7 +246,9 @@ def _tasks(probe: TasksProbe, context: Context) -> Reading:
         at = f"/proc/{each.pid}/task/{each.tid}"
         label = "" if probe.show == "name" else f"{each.name} ({each.tid})"
         values.append(Value(shown[probe.show], at, label))
-    return Reading(tuple(values), where, empty="ok", reason="there is no such thread")
+    troubles = () if context.sees_all_threads else (f"/proc: {NOT_ALL_THREADS}",)
+    reason = "there is no such thread"
+    return Reading(tuple(values), where, troubles, empty="ok", reason=reason)
 
 
 def _is_asked_for(thread: "Thread", probe: TasksProbe) -> bool:

@@ -16,7 +16,13 @@ from latenz.environment import anonymous_command_line
 from latenz.files import replacing
 from latenz.tune import outputs, probes_vm  # noqa: F401 - its readers are found by their probes
 from latenz.tune.catalogue import load_all
-from latenz.tune.context import Context, NotKnown, online_cpus
+from latenz.tune.context import (
+    KERNEL_THREADS,
+    NOT_ALL_THREADS,
+    Context,
+    NotKnown,
+    online_cpus,
+)
 from latenz.tune.model import Condition, CpusProbe, FileProbe, TextProbe
 from latenz.tune.probes import read
 from latenz.tune.root import ABSENT, LEFT_OUT, Root, Unreadable
@@ -216,6 +222,8 @@ def _record(recorder: _Recorder, progress: Callable[[int], None]) -> None:
     chosen = Context.of(recorder)
     # Whichever CPUs somebody chooses to isolate later, their files are there.
     context = Context(recorder, online_cpus(recorder), chosen.online, chosen.profile)
+    if not context.sees_all_threads:
+        recorder.left_out[KERNEL_THREADS] = NOT_ALL_THREADS
     texts: dict[str, set[str]] = {}
     for count, condition in enumerate(_conditions(), 1):
         probe = condition.probe

@@ -1,6 +1,7 @@
 """Snapshots: as good as the machine for every check, the same bytes again, and no secrets."""
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -216,6 +217,26 @@ def test_what_cannot_be_read_is_told_and_stays_unknown(folder: Path) -> None:
     assert closed.state == "unknown"
     assert closed.reason == "/proc/sys/vm/stat_interval: permission denied"
     assert Root(taken / "second.tar").read("/proc/sys/vm/swappiness") == "60\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a namespace of processes")
+def test_in_a_container_the_machine_s_threads_are_not_known_to_be_absent(tmp_path: Path) -> None:
+    """In a PID namespace of its own, as in a container; and from a snapshot taken there."""
+    ids = ("cmdline-audit-off", "host-irq-thread-affinity", "host-thermald-off")
+    only = [word for id_ in ids for word in ("--only", id_)]
+    command = [sys.executable, "-m", "latenz", "tune"]
+    tar = str(tmp_path / "container.tar")
+    inside = ["unshare", "--pid", "--fork", "--mount-proc", *command]
+    subprocess.run([*inside, "snapshot", tar], check=True, capture_output=True, timeout=300)
+    for prefix, root in ((inside, "/"), (command, tar)):
+        answer = subprocess.run(
+            [*prefix, "check", "--cpus", "1", "--profile", "host", "--json", "--root", root, *only],
+            capture_output=True,
+            timeout=300,
+        )
+        seen = {each["id"]: each for each in json.loads(answer.stdout)["checks"]}
+        assert {id_: seen[id_]["state"] for id_ in ids} == dict.fromkeys(ids, "unknown"), seen
+        assert "container" in seen["cmdline-audit-off"]["reason"]
 
 
 def test_the_command_tells_what_it_left_out(tmp_path: Path) -> None:

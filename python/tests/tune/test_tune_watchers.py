@@ -206,6 +206,27 @@ def test_the_effective_affinity_decides_and_what_cannot_move_says_why(tmp_path: 
     assert [(each["id"], each["counts"]) for each in told] == [("24", {"2": 7}), ("26", {"2": 0})]
 
 
+def test_names_of_a_machine_are_texts_that_nothing_obeys(tmp_path: Path) -> None:
+    """Anybody can name a thread; a driver names an interrupt."""
+    evil = "a\x1b[31m[/x]"
+    rows = f"      CPU0  CPU1\n 24:    5     7   PCI-MSI 512-edge   {evil}"
+    stat = Path("/proc/self/stat").read_text().rpartition(")")[2]
+    write(
+        tmp_path,
+        {
+            "sys/devices/system/cpu/online": "0-1",
+            "proc/interrupts": rows,
+            "proc/9/task/9/stat": f"9 ({evil}){stat}",
+            "proc/9/task/9/status": "Cpus_allowed_list:\t0-1",
+        },
+    )
+    for verb in ("irqs", "tasks"):
+        answer = latenz(verb, "--root", str(tmp_path), "--all")
+        assert answer.returncode == 0, answer.stderr
+        assert "\x1b" not in answer.stdout
+        assert "a?[31" in answer.stdout
+
+
 def ps() -> dict[int, tuple[str, str, str, str]]:
     columns = "lwp=,policy=,nice=,rtprio=,comm="
     answer = subprocess.run(["ps", "axHo", columns], capture_output=True, text=True, check=True)
