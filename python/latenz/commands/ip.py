@@ -94,13 +94,12 @@ def _record(
     """Record and store; what was recorded is stored even if the board goes away."""
     from latenz.progress import counting
 
+    recording.journal_in(writer)
     try:
         with counting("recording", plan.samples, wanted=not json) as progress:
             recording.run(stopped, progress)
     finally:
-        for each in recording.sample_sets():
-            writer.add(each)
-        writer.info.notes += recording.remarks()
+        recording.store_in(writer)
         status: dict[str | None, Status] = {None: "failed", "interrupted": "interrupted"}
         writer.close(status.get(recording.outcome, "complete"))
 

@@ -4,14 +4,22 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from pathlib import Path
 from typing import Literal
 
 from latenz.durations import format_duration
 from latenz.ip.instance import LatenciesInstance
+from latenz.ip.journaled import Journaled
 from latenz.ip.recorder import Freezing, Recorder, recorder
 from latenz.model import Deadline, Metadata, Reported, SampleSet
+from latenz.store.run import RunWriter
 
 TOOL = "Latencies IP"
+_CUT_OFF = (
+    "its recording has not ended in order: what the hardware counted itself, and samples that are "
+    "too long for its width, are not known"
+)
 Outcome = Literal["complete", "interrupted", "stalled"]
 
 
@@ -51,6 +59,27 @@ class Recording:
             if plan.alarm_ns is not None:
                 instance.set_alarm(instance.clock.to_cycles(plan.alarm_ns))
         self.recorders = [recorder(each, plan.samples, plan.continuous) for each in instances]
+
+    def journal_in(self, writer: RunWriter) -> None:
+        """Let samples that have times be in a run as soon as they are read; call before `run`."""
+
+        def begin(recorded: Recorder) -> Path:
+            metadata = _metadata(recorded, self.plan)
+            return writer.begin(metadata.model_copy(update={"notes": (*metadata.notes, _CUT_OFF)}))
+
+        for each in self.recorders:
+            if each.instance.has("time_stamp") and not isinstance(each, Freezing):
+                each.spool = Journaled(partial(begin, each))
+
+    def store_in(self, writer: RunWriter) -> None:
+        """Store what was recorded."""
+        begun = {entry.metadata.name for entry in writer.info.sample_sets}
+        for each in self.sample_sets():
+            if each.metadata.name in begun:
+                writer.finish(each.metadata.name, **each.metadata.model_dump(exclude={"name"}))
+            else:
+                writer.add(each)
+        writer.info.notes += self.remarks()
 
     def run(self, stopped: Callable[[], bool], progress: Callable[[int], None]) -> Outcome:
         """Record until all samples are there, `stopped` says so, or nothing comes any more.

@@ -10,6 +10,7 @@ import numpy as np
 
 from latenz.importers.sets import Spool
 from latenz.ip.instance import Bins, LatenciesInstance, Samples, Statistics
+from latenz.ip.journaled import Journaled
 from latenz.ip.tally import Tally
 
 
@@ -59,7 +60,7 @@ class Recorder(ABC):
         self.instance = instance
         self.account = Account()
         columns = ("t_ns", "latency_ns") if instance.has("time_stamp") else ("latency_ns",)
-        self.spool = Spool(*columns)
+        self.spool: Spool | Journaled = Spool(*columns)
         self._shift = instance.register("histogram_shift") if instance.has("histogram") else 0
         self._alarm_limit = instance.latency_register("alarm_lat")
         self._tally = self._new_tally()
@@ -98,6 +99,8 @@ class Recorder(ABC):
         start = clock.all_to_ns(samples.start[within]).tolist()
         for row in zip(start, latency, strict=True):
             self.spool.append(*row)
+        if isinstance(self.spool, Journaled):
+            self.spool.settle()
 
     def stop(self) -> None:
         """End the series; its samples stay in the memory."""

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -362,6 +363,63 @@ def test_interrupting_keeps_every_sample(published, tmp_path):
     cycles = [each // CYCLE_NS for each in column(sample_set, "latency_ns")]
     assert cycles
     assert ",".join(map(str, cycles[:512])) in ",".join(map(str, expected))
+
+
+def test_a_kill_leaves_the_samples_that_were_read(tmp_path):
+    """Those with times: they are in the run's journal before the recording has ended."""
+    answers = Answers(least_cycles=20, spread_cycles=40)
+    expected = drawn(answers, 1, 50_000)
+    run = tmp_path / "run"
+    generics = {"time_stamp_g": True, "counters_g": True, "num_width_g": 32}
+    with simulated_board(
+        "latencies_ip", generics, Scenario(period_cycles=200, answers=answers)
+    ) as path:
+        reading = Reading(f"unix:{path}", run)
+        journal = run / "latencies_ip/samples.journal"
+        while not (journal.exists() and journal.stat().st_size > 2_000):
+            time.sleep(0.01)
+        reading.program.kill()
+        reading.ended()
+    assert json.loads((run / "run.json").read_text())["status"] == "running"
+    (sample_set,) = open_sample_sets(run)
+    cycles = [each // CYCLE_NS for each in column(sample_set, "latency_ns")]
+    assert len(cycles) > 100
+    firsts = [i for i in range(1000) if expected[i : i + len(cycles)] == cycles]
+    assert len(firsts) == 1, "the samples are consecutive draws"
+    starts = column(sample_set, "t_ns")
+    assert {b - a for a, b in itertools.pairwise(starts)} == {200 * CYCLE_NS}
+    assert any("not ended in order" in note for note in sample_set.metadata.notes)
+    latenz("show", run)
+
+
+def test_samples_with_times_are_stored_as_any_others(bench, tmp_path):
+    run = tmp_path / "run"
+    document("read", bench, "--samples", 40, "-o", run)
+    assert not list(run.glob("**/samples.journal"))
+    for sample_set in open_sample_sets(run):
+        assert sample_set.metadata.missed_periods is not None
+        assert not any("not ended in order" in note for note in sample_set.metadata.notes)
+        assert len(column(sample_set, "t_ns")) >= 40
+
+
+def test_a_full_disk_keeps_what_was_written(tmp_path):
+    """As if a file had room for some hundred samples only."""
+    run = tmp_path / "run"
+    answers = Answers(least_cycles=20, spread_cycles=0, late_one_in=0)
+    generics = {"time_stamp_g": True, "num_width_g": 32}
+    scenario = Scenario(period_cycles=60, answers=answers)
+    with simulated_board("latencies_ip", generics, scenario) as path:
+        read = f"exec {sys.executable} -m latenz ip read unix:{path} --continuous -o {run}"
+        ended = subprocess.run(
+            ["bash", "-c", f"ulimit -f 12; {read}"], capture_output=True, text=True, timeout=200
+        )
+    assert ended.returncode == 2, ended.stderr
+    assert "samples.journal: cannot be written" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    (sample_set,) = open_sample_sets(run)
+    starts = column(sample_set, "t_ns")
+    assert len(starts) > 100
+    assert {b - a for a, b in itertools.pairwise(starts)} == {60 * CYCLE_NS}
 
 
 def test_a_board_that_goes_away_leaves_what_was_read(tmp_path):
