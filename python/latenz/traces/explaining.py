@@ -149,8 +149,9 @@ def _inside(folder: Path, name: str) -> Path:
 
 
 def _believable(candidate: "Candidate", summary: "Summary") -> bool:
-    """Return whether a timer that seems overdue may not just have been cancelled untraced."""
-    return candidate.kind != "gap" or "hrtimer_cancel" in (summary.names or {})
+    """Return whether it was late at all, and no timer that may have been cancelled untraced."""
+    is_late = candidate.latency_ns > 0  # what took less than the clock's resolution is not
+    return is_late and (candidate.kind != "gap" or "hrtimer_cancel" in (summary.names or {}))
 
 
 def _clocks_differ(trace: "Trace", summary: "Summary") -> str | None:

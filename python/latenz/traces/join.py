@@ -42,7 +42,8 @@ def latest(sample_sets: Iterable[SampleSet], most: int) -> list[Late]:
     """Return the latest samples of all sets whose times are known, the latest first."""
     found: list[Late] = []
     for each in sample_sets:
-        found = heapq.nlargest(most, [*found, *_of_set(each, most)])
+        late = (one for one in _of_set(each, most) if one.latency_ns > 0)
+        found = heapq.nlargest(most, [*found, *late])
     return found
 
 

@@ -9,10 +9,11 @@ import planting
 import pytest
 
 from latenz.errors import BadInput
+from latenz.model import Metadata, SampleSet, TimeBase
 from latenz.traces.advice import explanations, meaning, reason_named, reasons, remedy
 from latenz.traces.causes import Cause
 from latenz.traces.explaining import explain, explain_late
-from latenz.traces.join import Late
+from latenz.traces.join import Late, latest
 from latenz.traces.occupancy import Occupancy
 from latenz.traces.reader import open_trace
 from latenz.traces.timeline import write_timeline
@@ -238,6 +239,29 @@ def test_a_cpu_whose_events_were_lost_is_not_called_silent(tmp_path: Path) -> No
         and (row["pid"], row["tid"]) == (1, 1)
         and row["ts"] <= at_us < row["ts"] + row["dur"]
     ]
+
+
+def test_exits_shorter_than_the_clocks_resolution_are_counted_and_not_late(tmp_path: Path) -> None:
+    """Text has microseconds, and a short exit begins and ends in the same one."""
+    lines = [
+        f"  CPU 0/KVM-900 [001] d..2. 5.{number:06}: {text}"
+        for number in range(20)
+        for text in (
+            "kvm_exit: vcpu 0 reason MSR_WRITE rip 0x1 info1 0x0 info2 0x0",
+            "kvm_entry: vcpu 0, rip 0x1",
+        )
+    ]
+    path = tmp_path / "trace.txt"
+    path.write_text("# tracer: nop\n#\n" + "\n".join(lines) + "\n")
+    trace = open_trace(path)
+    assert [(each.count, each.total_ns) for each in trace.summary().exits] == [(20, 0)]
+    assert explain(trace).causes == ()
+    same = SampleSet.from_columns(
+        Metadata(name="idle", time_base=TimeBase.SILICON, cpu=1),
+        t_ns=[5_000_003_000, 5_000_004_000],
+        latency_ns=[0, 2_000],
+    )
+    assert [each.latency_ns for each in latest([same], 10)] == [2_000]
 
 
 def test_an_idle_guest_is_no_latency(tmp_path: Path) -> None:
