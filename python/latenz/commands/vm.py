@@ -31,8 +31,10 @@ _Without = Annotated[
 ]
 _Kernel = Annotated[str | None, typer.Option(help="stock or rt, whatever the tunings say.")]
 _Accelerator = Annotated[str, typer.Option(help="kvm, tcg, or auto: KVM where it works.")]
-_Vcpus = Annotated[int, typer.Option(help="Virtual CPUs of a machine with a spare one.")]
-_Memory = Annotated[int, typer.Option(help="Memory in MiB.")]
+_Vcpus = Annotated[
+    int, typer.Option(min=2, max=64, help="Virtual CPUs of a machine with a spare one.")
+]
+_Memory = Annotated[int, typer.Option(min=256, max=1 << 20, help="Memory in MiB.")]
 _Cpus = Annotated[
     str | None,
     typer.Option(help="Host CPUs for the vCPUs, such as 2-3. (default: isolated ones)"),
@@ -185,6 +187,7 @@ def run(
     Example: latenz vm run --load stress-ng-cpu --duration 10s --deadline 50us -o results/vm
     """
     from latenz.commands.show import asked_deadline
+    from latenz.vm.host import check_host
 
     deadlines = tuple(asked_deadline(text) for text in deadline or [])
     wanted = _settings(
@@ -194,6 +197,7 @@ def run(
     name = name if name == "tuned" or not (with_ or without or kernel or tuned) else "chosen"
     job = _job(output, name, engine, load, duration, period, deadlines)
     settings, made, reason = _accelerated(wanted, accelerator)
+    check_host(settings)  # what is refused leaves no folder behind
     return _measured(settings, made, job, reason, json)
 
 
@@ -286,6 +290,8 @@ def _report(folder: Path, job: "Job", measured: "Measured", reason: str, json: b
         print_summaries(summaries)
         if measured.trouble:
             typer.echo(f"ended early: {measured.trouble}", err=True)
+        elif not measured.sets:
+            typer.echo("interrupted before anything was measured", err=True)
         if account["without_effect"] and account["accelerator"] == "tcg":
             typer.echo(f"without effect here: {', '.join(account['without_effect'])}")
         typer.echo(f"run folder: {folder}")
@@ -426,7 +432,8 @@ def _job(
     lasts = {option: parse_duration(text, option) for option, text in times.items()}
     for option, nanoseconds in lasts.items():
         if nanoseconds <= 0 or (option == "--period" and nanoseconds % 1000):
-            raise BadInput(f"{times[option]!r} is none", option, "write for example 1ms")
+            what = f"{times[option]!r} is no time that can be measured for or in"
+            raise BadInput(what, option, "write a number of whole microseconds, such as 1ms")
     condition = Condition(
         name=name,
         bench="vm",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from latenz.boards import images
 from latenz.boards.images import Flavour, Image
 from latenz.errors import BadInput
+from latenz.files import replacing
 from latenz.programs import probe_program
 from latenz.stacks import guest_linux
 
@@ -112,7 +113,8 @@ def export(made: Guest, folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for source, copy in copies:
-            shutil.copyfile(source, copy)
+            with replacing(copy) as partial:
+                shutil.copyfile(source, partial)
     except OSError as error:
         reason = error.strerror or str(error)
         raise BadInput(

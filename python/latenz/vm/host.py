@@ -65,11 +65,11 @@ def check_host(settings: VmSettings) -> None:
     if settings.tap is not None and not Path("/sys/class/net", settings.tap).exists():
         remedy = f"ip tuntap add dev {settings.tap} mode tap"
         raise BadInput("is no network interface", settings.tap, remedy)
+    if settings.on("vfio-passthrough") and settings.passthrough:
+        _check_passthrough(settings.passthrough)
     if settings.accelerator != "kvm":
         return
     _check_cpus(settings)
-    if settings.on("vfio-passthrough") and settings.passthrough:
-        _check_passthrough(settings.passthrough)
     if has_locked_memory(settings):
         _check_locking()
     if has_huge_pages(settings):

@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from itertools import chain, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import virtual_machines
@@ -22,7 +23,7 @@ from latenz.tune.catalogue import load
 from latenz.tune.check import check
 from latenz.tune.context import Context
 from latenz.tune.root import Root
-from latenz.vm import choice, host
+from latenz.vm import choice, guest, host
 from latenz.vm.command import (
     VCPU_PRIORITY,
     arguments,
@@ -337,6 +338,48 @@ def test_what_the_host_lacks_is_told_before_the_start(machine, told):
     with pytest.raises(BadInput) as error:
         host.check_host(host.made_settings(**machine))
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--disk", "/nowhere/disk"],
+        ["--tap", "no-such-tap"],
+        ["--passthrough", "ffff:ff:1f.7"],
+        ["--memory", "100"],
+        ["--period", "1ns"],
+    ],
+)
+def test_a_run_that_is_refused_leaves_no_folder(wrong, tmp_path):
+    command = [sys.executable, "-m", "latenz", "vm", "run", "--accelerator", "tcg"]
+    done = subprocess.run(
+        [*command, *wrong, "-o", tmp_path / "run"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert len([line for line in done.stderr.splitlines() if "emulated" not in line]) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_copy_of_the_guest_leaves_nothing_half_written(tmp_path, monkeypatch):
+    image = tmp_path / "image"
+    image.write_bytes(b"new")
+    folder = tmp_path / "guest"
+    made = SimpleNamespace(
+        kernel=SimpleNamespace(path=image), initrd=SimpleNamespace(path=image), release=""
+    )
+    guest.export(made, folder)
+
+    def interrupted(source, copy):
+        Path(copy).write_bytes(b"n")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(guest.shutil, "copyfile", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        guest.export(made, folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        "vmlinuz": b"new",
+        "initrd.cpio": b"new",
+    }
 
 
 def test_a_name_that_is_none_is_told_with_the_nearest():
