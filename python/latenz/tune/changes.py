@@ -117,12 +117,14 @@ class FileChange(Change):
 
     Attributes:
         content: What it is to hold; None removes it.
+        seen: SHA-256 of what `content` was made from, empty for no file; None: of nothing.
         before: What it was; None: there was none.
     """
 
     kind: Literal["file"] = "file"
     path: DiskPath
     content: bytes | None
+    seen: str | None = None
     before: Image | None = None
 
     @property
@@ -144,6 +146,8 @@ class FileChange(Change):
         if partial.is_symlink() or partial.exists():
             raise BadInput("is in the way", str(partial), "remove it")
         before = place.image(path)
+        if self.seen is not None and self.seen != (before.sha256 if before else ""):
+            raise BadInput("was changed since it was planned", str(path), "look at the plan again")
         if before:
             content = read_bytes(path)
             if sha256(content).hexdigest() != before.sha256:
@@ -336,6 +340,10 @@ class WriteChange(Change):
         except OSError as error:
             raise Refused(_reason(error)) from None
         found = self._read(path)
+        if place.live and found is not None and found.split() == self.before.split():
+            with suppress(OSError):  # as a clock that is none, it may be remembered for later
+                _write(path, chosen_word(self.before))
+            raise Refused("is as before: the kernel took the value, but did not heed it")
         return "" if found is None else _digest(found)
 
     def now(self, place: Place, after: str | None, /) -> Now:

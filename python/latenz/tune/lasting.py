@@ -8,6 +8,7 @@ for the boot entries of boot loaders that have no drop-ins (`latenz.tune.lasting
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import NamedTuple
 
 from latenz.errors import BadInput, shown
@@ -150,11 +151,11 @@ def add_file_change(
     path: str, content: str, entries: Iterable[str], context: Context, draft: Draft
 ) -> None:
     """Add a file unless it is already so."""
-    wanted = content.encode()
-    if context.root.read_bytes(path) != wanted:
-        draft.changes.append(
-            FileChange(path=path, content=wanted, entries=tuple(dict.fromkeys(entries)))
-        )
+    wanted, found = content.encode("utf-8", "surrogateescape"), context.root.read_bytes(path)
+    if found != wanted:
+        seen = "" if found is None else sha256(found).hexdigest()
+        ids = tuple(dict.fromkeys(entries))
+        draft.changes.append(FileChange(path=path, content=wanted, seen=seen, entries=ids))
 
 
 def tuned_lasts(root: Root) -> bool:

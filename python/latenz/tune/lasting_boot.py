@@ -113,9 +113,9 @@ def _add_entries(lines: Sequence[Line], context: Context, draft: Draft) -> bool:
         if "rescue" not in path
     ]
     for path in paths:
-        if text := root.read(path):
+        if text := _content(root, path):
             add_file_change(path, _with_options(text, lines), _entries(lines), context, draft)
-    if (text := root.read(KERNEL_CMDLINE)) is not None:
+    if (text := _content(root, KERNEL_CMDLINE)) is not None:
         content = _with_tokens(text.strip(), lines) + "\n"
         add_file_change(KERNEL_CMDLINE, content, _entries(lines), context, draft)
     elif paths:
@@ -127,14 +127,20 @@ def _add_entries(lines: Sequence[Line], context: Context, draft: Draft) -> bool:
 
 def _with_options(entry: str, lines: Sequence[Line]) -> str:
     """Return a boot entry whose options are ours after the others."""
-    rows = entry.splitlines()
+    rows = entry.split("\n")
     options = [at for at, row in enumerate(rows) if re.match(r"options(\s|$)", row)]
     if not options:
-        return "\n".join([*rows, "options " + " ".join(line.value for line in lines)]) + "\n"
+        return entry.rstrip("\n") + "\noptions " + " ".join(line.value for line in lines) + "\n"
     for at in options:
         others = _with_tokens(rows[at][len("options") :].strip(), lines, add=at == options[-1])
         rows[at] = f"options {others}".rstrip()
-    return "\n".join(rows) + "\n"
+    return "\n".join(rows).removesuffix("\n") + "\n"
+
+
+def _content(root: Root, path: str) -> str | None:
+    """Return the text of a file, from which its bytes can be made again, whatever they are."""
+    found = root.read_bytes(path)
+    return None if found is None else found.decode("utf-8", "surrogateescape")
 
 
 def _with_tokens(command_line: str, lines: Sequence[Line], *, add: bool = True) -> str:

@@ -23,6 +23,7 @@ from latenz.tune.check import check
 from latenz.tune.context import Context
 from latenz.tune.places import Place
 from latenz.tune.plan import Choice, plan
+from latenz.tune.plan_show import is_intact
 from latenz.tune.root import Root
 from latenz.tune.transaction import STATE, Transaction, find
 
@@ -178,6 +179,18 @@ def test_a_value_that_the_kernel_refuses_is_reported_and_no_failure() -> None:
         assert (refused.state, refused.reason) == ("refused", "Invalid argument (EINVAL)")
         assert done.state == "done"
     assert {path: text(path) for path in before} == before
+
+
+def test_a_value_that_the_kernel_takes_and_does_not_heed_is_reported() -> None:
+    """The kernel goes on with its clock, without a word, if it has none of that name."""
+    path = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+    before = text(path)
+    with applied([WriteChange(path=path, value="no-such-clock")]) as transaction:
+        [step] = transaction.steps()
+        assert (step.state, step.now) == ("refused", "as before")
+        assert "did not heed it" in step.reason
+        assert is_intact(transaction)
+    assert text(path) == before
 
 
 def test_what_a_killed_apply_changed_in_the_kernel_is_restored() -> None:

@@ -256,6 +256,30 @@ def test_systemd_boot_s_entries_on_the_system_partition_are_edited(folder: Path)
     assert fingerprint(root) == before
 
 
+def test_the_energy_preference_is_given_back_after_the_governor(folder: Path) -> None:
+    """intel_pstate and amd_pstate refuse (EBUSY) any but performance while that is the governor."""
+    root = debian(folder / "root")
+    policy = "sys/devices/system/cpu/cpufreq/policy2"
+    names = ("energy_performance_preference", "scaling_governor")
+    write_files(
+        root, {f"{policy}/{names[0]}": "balance_power\n", f"{policy}/{names[1]}": "powersave\n"}
+    )
+    plan = planned(root, choice=Choice(only=("host-governor-performance",)))
+    written = [change.what for change in plan.changes if change.kind == "write"]
+    assert written == [f"/{policy}/{name}" for name in names]
+
+
+def test_of_a_boot_entry_all_but_the_options_keeps_its_bytes(folder: Path) -> None:
+    root = fedora(folder / "root")
+    entry = root / "boot/loader/entries/abc-6.1.conf"
+    entry.write_bytes(b"title F\xe9dora\x0c\r\noptions isolcpus=1 rw\r\n# end")
+    plan = planned(root, choice=Choice(only=("cmdline-isolcpus",)))
+    apply_all(root, plan.changes)
+    assert entry.read_bytes() == (
+        b"title F\xe9dora\x0c\r\noptions rw isolcpus=managed_irq,domain,2-3\n# end\n"
+    )
+
+
 def test_services_keep_to_the_housekeeping_cpus(folder: Path) -> None:
     root = debian(folder / "root")
     write_files(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from small_machines import fedora, planned
 from trees_at_random import apply_all, fingerprint, never, quiet, revert_all, set_boot
 
 from latenz.errors import BadInput
@@ -147,6 +148,22 @@ def test_a_change_that_somebody_makes_first_stops_the_whole(folder: Path) -> Non
         apply(Place(root), CHANGES, "1", "host", meddle, quiet)
     assert (root / "etc/there").read_text() == "theirs\n"
     (root / "etc/there").write_text("before\n")
+    assert fingerprint(root) == before
+
+
+def test_what_somebody_wrote_while_the_plan_was_read_is_not_lost(folder: Path) -> None:
+    """A boot entry is written anew while the user is asked: what came in would be lost."""
+    root = fedora(folder / "root")
+    plan = planned(root)
+    entry = root / "boot/loader/entries/abc-6.1.conf"
+    entry.write_text(entry.read_text().replace("rhgb", "rhgb crashkernel=256M"))
+    before = fingerprint(root)
+    with pytest.raises(BadInput, match=r"abc-6\.1\.conf: was changed since it was planned"):
+        apply_all(root, plan.changes)
+    assert fingerprint(root) == before
+    apply_all(root, planned(root).changes)
+    assert "crashkernel=256M" in entry.read_text()
+    revert_all(root)
     assert fingerprint(root) == before
 
 
