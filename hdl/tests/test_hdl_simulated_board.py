@@ -8,6 +8,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from latenz.errors import BadInput
+from latenz.ip import simulated
 from latenz.ip.edges import Edge, read_edges, write_edges
 from latenz.ip.simulated import Answers, Scenario, simulated_board
 
@@ -392,3 +394,14 @@ def test_nothing_of_a_board_stays_behind() -> None:
         folder = path.parent
         assert path.is_socket()
     assert not folder.exists()
+
+
+def test_nothing_stays_of_a_board_that_had_no_time_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine so busy that it is killed."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a socket's path is short
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr(simulated, "_GRACE_S", 0.0)
+        with simulated_board("latencies_ip") as path:
+            assert path.is_relative_to(folder)
+        assert list(Path(folder).iterdir()) == []

@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -147,6 +147,7 @@ def simulated_board(
     wanted = checked(scenario or Scenario(), design)
     if wanted.replay is not None:
         read_edges(wanted.replay)
+        wanted = replace(wanted, replay=wanted.replay.absolute())
     if obstacle := ensure_group("hdl", "simulated boards"):
         raise BadInput(obstacle.reason, "simulated board", obstacle.fix and f"run {obstacle.fix}")
     # Paths of sockets must be short.
@@ -159,7 +160,7 @@ def simulated_board(
         command += ["--scenario", _SCENARIO.dump_json(wanted).decode()]
         for name, value in (generics or {}).items():
             command += ["--generic", f"{name}={value}"]
-        program = KeptProgram(command, folder / "serve.out", log, _GRACE_S)
+        program = KeptProgram(command, folder / "serve.out", log, _GRACE_S, scratch=True)
         with counting("starting the simulated board", None, wanted=progress) as beat:
             _wait_for(socket, program, log, beat)
         yield socket
