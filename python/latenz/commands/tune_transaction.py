@@ -46,15 +46,15 @@ def plan(
 
     Example: latenz tune plan --cpus 2-3 --skip host-thermald-off
     """
-    from latenz.tune.places import Place
     from latenz.tune.plan_show import plan_document, print_plan
+    from latenz.tune.transaction import STATE
 
     found = _planned(cpus, profile, root, include, only, skip)
     if json:
         _print_json(plan_document(found))
     else:
         print_plan(found)
-    if root.is_dir() and _readable(Place(root)):
+    if found.root.is_folder(STATE):
         typer.echo("this is on top of what is applied already; latenz tune revert first", err=True)
     return 0
 
@@ -82,7 +82,7 @@ def apply(
 
     place = Place(root)
     _need_root(place)
-    interrupted = unfinished(place)
+    interrupted = unfinished(place) if _readable(place) else None
     found = None if interrupted else _planned(cpus, profile, root, include, only, skip)
     if not json and found:
         print_plan(found)

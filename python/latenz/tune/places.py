@@ -64,9 +64,9 @@ class Place:
     """
 
     def __init__(self, root: Path) -> None:
-        self.top = root.resolve()
+        self.top = Path(os.path.realpath(root))
         self.live = self.top == Path("/")
-        if not self.top.is_dir():
+        if not os.path.isdir(self.top):  # noqa: PTH112 - one that is closed to us is none, no error
             raise BadInput("is no folder", str(root), "name the root of a tree of files")
 
     def at(self, path: str, *, follow: bool = True) -> Path:

@@ -3,13 +3,14 @@
 import json
 import os
 import subprocess
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from small_machines import fedora, planned
+from small_machines import debian, fedora, planned
 from trees_at_random import apply_all, fingerprint, never, quiet, revert_all, set_boot
 
 from latenz.errors import BadInput
@@ -165,6 +166,33 @@ def test_what_somebody_wrote_while_the_plan_was_read_is_not_lost(folder: Path) -
     assert "crashkernel=256M" in entry.read_text()
     revert_all(root)
     assert fingerprint(root) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize("closed", [False, True])
+def test_somebody_who_may_not_look_is_told_in_one_line(folder: Path, closed: bool) -> None:
+    root = debian(folder / "root")
+    apply_all(root, planned(root).changes)
+    folder.chmod(0o755)
+    for each in (root, *root.rglob("*")):
+        if each.is_dir() and not each.is_relative_to(root / STATE.lstrip("/")):
+            each.chmod(0o755)
+    root.chmod(0o700 if closed else 0o755)
+    for verb in ("apply", "status", "revert", "plan"):
+        ended = subprocess.run(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+            + [sys.executable, "-m", "latenz", "tune", verb, "--root", str(root)]
+            + (["--cpus", "2-3"] if verb in ("apply", "plan") else []),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        told = ended.stderr.splitlines()
+        assert len(told) == 1, told
+        if verb == "plan" and not closed:
+            assert (ended.returncode, "on top of what is applied" in told[0]) == (0, True)
+        else:
+            assert ended.returncode == 2, told
 
 
 def test_files_with_several_names_are_refused(folder: Path) -> None:
