@@ -73,8 +73,10 @@ def explain_late(trace: "Trace", late: Sequence[Late]) -> Explained:
         trace: What was recorded.
         late: The samples, by CLOCK_MONOTONIC.
     """
-    causes, notes = _covered(trace, late)
-    return Explained(tuple(causes), (*notes, *_missing(len(late), len(late) - len(causes), notes)))
+    known, unplaced = _placed(late)
+    causes, notes = _covered(trace, known)
+    missing = _missing(len(late), len(known) - len(causes), notes)
+    return Explained(tuple(causes), (*unplaced, *notes, *missing))
 
 
 def explain_in(paths: Sequence[Path], late: Sequence[Late]) -> Explained:
@@ -87,19 +89,29 @@ def explain_in(paths: Sequence[Path], late: Sequence[Late]) -> Explained:
     """
     from latenz.traces.reader import open_trace
 
-    if not late:
-        return explain(open_trace(paths[0])) if paths else Explained(())
+    rest, unplaced = _placed(late)
+    if not rest:
+        own = explain(open_trace(paths[0])) if paths else Explained(())
+        return Explained(own.causes, (*unplaced, *own.notes))
     causes: list[Cause] = []
     notes: list[str] = []
-    rest = list(late)
     for path in paths:
         found, more = _covered(open_trace(path), rest)
         causes += found
         notes += more
         told = {(cause.t_ns, cause.cpu) for cause in found}
-        rest = [each for each in rest if (each.t_ns, each.cpu or 0) not in told]
+        rest = [each for each in rest if (each.t_ns, each.cpu) not in told]
     notes += _missing(len(late), len(rest), notes)
-    return Explained(tuple(_ranked(causes)), tuple(notes))
+    return Explained(tuple(_ranked(causes)), (*unplaced, *notes))
+
+
+def _placed(late: Sequence[Late]) -> tuple[list[Late], list[str]]:
+    """Return the samples that tell their CPU, and a note about the others."""
+    known = [each for each in late if each.cpu is not None]
+    if len(known) == len(late):
+        return known, []
+    count = f"{len(late) - len(known)} of the {len(late)} worst samples"
+    return known, [f"{count} do not tell their CPU: keep what measures on one (cpus = [1])"]
 
 
 def _covered(trace: "Trace", late: Sequence[Late]) -> tuple[list[Cause], list[str]]:

@@ -39,12 +39,17 @@ class Late:
 
 
 def latest(sample_sets: Iterable[SampleSet], most: int) -> list[Late]:
-    """Return the latest samples of all sets whose times are known, the latest first."""
-    found: list[Late] = []
+    """Return the latest samples of all sets whose times are known, the latest first.
+
+    Of those that were due at once on a CPU, as a cycle's activation and completion, only the later.
+    """
+    found: dict[tuple[int, int | None], Late] = {}
     for each in sample_sets:
-        late = (one for one in _of_set(each, most) if one.latency_ns > 0)
-        found = heapq.nlargest(most, [*found, *late])
-    return found
+        for late in _of_set(each, most):
+            moment = late.t_ns, late.cpu
+            if late.latency_ns > 0 and (moment not in found or found[moment] < late):
+                found[moment] = late
+    return heapq.nlargest(most, found.values())
 
 
 def _of_set(sample_set: SampleSet, most: int) -> list[Late]:

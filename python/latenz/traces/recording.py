@@ -135,7 +135,12 @@ def _around(pages: Sequence[Sequence[Page]], late: Sequence[Late]) -> list[list[
 
 
 def _without_samples(late: Sequence[Late]) -> str:
-    why = "no ring reaches back to a worst sample" if late else "the samples' times are not known"
+    if not late:
+        why = "the samples' times are not known"
+    elif all(each.cpu is None for each in late):
+        why = "the samples' CPUs are not known"
+    else:
+        why = "no ring reaches back to a worst sample"
     return f"{why}: the trace covers the end of the measurement"
 
 

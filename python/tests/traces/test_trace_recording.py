@@ -324,6 +324,35 @@ def test_samples_are_joined_with_a_trace_of_the_same_clock(tmp_path: Path) -> No
     assert outside.notes == ("1 of the 1 worst samples are not in the trace",)
 
 
+def test_samples_of_a_thread_that_may_run_anywhere_get_no_causes_but_a_note(tmp_path: Path) -> None:
+    trace = planting.trace_with("preempted", 11)
+    due_us, latency_us = _worst_of(trace)
+    path = trace.write(tmp_path / "trace.txt")
+    anywhere = _sample_at(due_us, latency_us).with_metadata(cpu=None)
+    late = latest([anywhere], 1)
+    found = explain_late(open_trace(path), late)
+    assert found.causes == ()
+    assert found.notes == (
+        "1 of the 1 worst samples do not tell their CPU: keep what measures on one (cpus = [1])",
+    )
+    assert explain_in([path], late).notes == found.notes
+    assert explain_in([path], late).causes == explain(open_trace(path)).causes
+
+
+def test_one_moment_is_one_cause_whatever_was_measured_of_it(tmp_path: Path) -> None:
+    """A servo's activation and completion are due at once."""
+    trace = planting.trace_with("preempted", 11)
+    due_us, latency_us = _worst_of(trace)
+    path = trace.write(tmp_path / "trace.txt")
+    sets = [_sample_at(due_us, latency_us), _sample_at(due_us, latency_us + 1)]
+    late = latest(sets, 2)
+    assert [(each.t_ns, each.latency_ns) for each in late] == [
+        (due_us * 1000, latency_us * 1000 + 1000),
+        (0, 1),
+    ]
+    assert len(explain_in([path], late).causes) == 1
+
+
 def test_without_samples_the_traces_own_worst_are_explained(tmp_path: Path) -> None:
     path = planting.trace_with("preempted", 11).write(tmp_path / "trace.txt")
     assert explain_in([path], []) == explain(open_trace(path))
