@@ -89,13 +89,12 @@ def explain_in(paths: Sequence[Path], late: Sequence[Late]) -> Explained:
     """
     from latenz.traces.reader import open_trace
 
+    if not late:
+        return explain(open_trace(paths[0])) if paths else Explained(())
     rest, unplaced = _placed(late)
-    if not rest:
-        own = explain(open_trace(paths[0])) if paths else Explained(())
-        return Explained(own.causes, (*unplaced, *own.notes))
     causes: list[Cause] = []
     notes: list[str] = []
-    for path in paths:
+    for path in paths if rest else ():
         found, more = _covered(open_trace(path), rest)
         causes += found
         notes += more

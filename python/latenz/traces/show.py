@@ -41,6 +41,8 @@ def _print(
         console.width = _PIPE_WIDTH
     if causes:
         console.print(_table(causes, title))
+    elif notes:
+        console.print(escape(title), style="italic")
     for note in notes:
         console.print(escape(note), style="dim")
 

@@ -335,8 +335,7 @@ def test_samples_of_a_thread_that_may_run_anywhere_get_no_causes_but_a_note(tmp_
     assert found.notes == (
         "1 of the 1 worst samples do not tell their CPU: keep what measures on one (cpus = [1])",
     )
-    assert explain_in([path], late).notes == found.notes
-    assert explain_in([path], late).causes == explain(open_trace(path)).causes
+    assert explain_in([path], late) == found  # what others waited for is not told in their place
 
 
 def test_one_moment_is_one_cause_whatever_was_measured_of_it(tmp_path: Path) -> None:
