@@ -122,6 +122,25 @@ def add_lasting(wishes: Sequence[Wish], context: Context, draft: Draft) -> None:
     _add_own_files(wishes, context, draft)
 
 
+def for_built_in(wishes: Iterable[Wish], root: Root) -> list[Wish]:
+    """Return the wishes; options of modules that are part of the kernel as its own parameters.
+
+    /etc/modprobe.d is for modules that are loaded.
+    """
+    loaded = root.read("/proc/modules")
+    found = []
+    for wish in wishes:
+        action = wish.action
+        if isinstance(action, ModuleOption) and loaded is not None:
+            name = action.modprobe
+            is_loaded = re.search(rf"^{name} ", loaded, re.MULTILINE)
+            if root.is_folder(f"/sys/module/{name}") and not is_loaded:
+                token = f"{name}.{action.option}={action.value}"
+                action = CmdlineToken(cmdline=token)
+        found.append(Wish(wish.entry, action))
+    return found
+
+
 def merged(wanted: Iterable[tuple[Entry, str, str]], context: Context, draft: Draft) -> list[Line]:
     """Return a line for each name; of two values for one name the first is kept, and noted."""
     lines: dict[str, Line] = {}

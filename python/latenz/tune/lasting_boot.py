@@ -1,8 +1,9 @@
 """The kernel command line of the next boots, as each boot loader keeps it.
 
 GRUB has drop-ins; entries after the Boot Loader Specification (Fedora's GRUB, systemd-boot) and
-/etc/kernel/cmdline, from which new ones are made, are edited. Every boot loader that is found is
-served: a machine may have files of two, and the other's do no harm.
+/etc/kernel/cmdline, from which new ones are made, are edited, as are U-Boot's extlinux.conf and the
+Raspberry Pi's cmdline.txt. Every boot loader that is found is served: a machine may have files of
+two, and the other's do no harm.
 """
 
 import re
@@ -30,6 +31,8 @@ _MKCONFIG = tuple(
     for name in ("grub-mkconfig", "grub2-mkconfig")
 )
 _ENTRIES = ("/boot/loader/entries", "/boot/efi/loader/entries", "/efi/loader/entries")
+_EXTLINUX = "/boot/extlinux/extlinux.conf"
+_RASPBERRY_PI = ("/boot/firmware/cmdline.txt", "/boot/cmdline.txt")
 _MENUS = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
 
 
@@ -39,17 +42,35 @@ def add_command_line(wishes: Sequence[Wish], context: Context, draft: Draft) -> 
     if not lines:
         return
     before = len(draft.changes)
-    served = _add_entries(lines, context, draft)
+    served = [
+        _add_entries(lines, context, draft),
+        _add_extlinux(lines, context, draft),
+        _add_raspberry_pi(lines, context, draft),
+    ]
     if _has_drop_ins(context.root):
-        served = True
+        served.append(True)
         _add_grub(lines, context, draft)
-    if not served:
-        text = " ".join(line.value for line in lines)
-        title = "The boot loader of this machine is not known"
-        advice = f"add to the kernel command line: {text}"
-        draft.by_hand.append(ByHand(tuple(_entries(lines)), title, advice))
+    if not any(served):
+        draft.by_hand.append(_left_to_a_person(lines, context.root))
     elif len(draft.changes) > before:
         draft.note("the kernel command line takes effect at the next boot")
+
+
+def _left_to_a_person(lines: Sequence[Line], root: Root) -> ByHand:
+    """Return what to do where no file is ours to edit, as far as it can be told."""
+    text = " ".join(line.value for line in lines)
+    title, where = "The boot loader of this machine is not known", "the kernel command line"
+    after = ""
+    if root.exists("/etc/default/grub"):
+        title = "GRUB reads no drop-ins on this machine"
+        where = "GRUB_CMDLINE_LINUX in /etc/default/grub"
+        menu = next((path for path in _MENUS if root.exists(path)), _MENUS[0])
+        after = f"; then {'grub2' if 'grub2' in menu else 'grub'}-mkconfig -o {menu}"
+    elif root.exists(KERNEL_CMDLINE):
+        title = "The command line is part of images that are made on this machine"
+        where = KERNEL_CMDLINE
+        after = "; then make the images again, as kernel-install add-all does"
+    return ByHand(tuple(_entries(lines)), title, f"add to {where}: {text}{after}")
 
 
 def _entries(lines: Sequence[Line]) -> list[str]:
@@ -115,14 +136,46 @@ def _add_entries(lines: Sequence[Line], context: Context, draft: Draft) -> bool:
     for path in paths:
         if text := _content(root, path):
             add_file_change(path, _with_options(text, lines), _entries(lines), context, draft)
+    if not paths:
+        return False
     if (text := _content(root, KERNEL_CMDLINE)) is not None:
         content = _with_tokens(text.strip(), lines) + "\n"
         add_file_change(KERNEL_CMDLINE, content, _entries(lines), context, draft)
-    elif paths:
+    else:
         draft.note(
             f"there is no {KERNEL_CMDLINE}: a new kernel takes over what the running one has"
         )
-    return bool(paths) or text is not None
+    return True
+
+
+def _add_extlinux(lines: Sequence[Line], context: Context, draft: Draft) -> bool:
+    """Edit the labels of extlinux.conf, but for those that rescue; return whether there is one."""
+    text = _content(context.root, _EXTLINUX)
+    if text is None:
+        return False
+    rows = text.split("\n")
+    for at, row in enumerate(rows):
+        match = re.match(r"(\s*append\s+)(.*\S)", row, re.IGNORECASE)
+        if match and not {"single", "rescue", "emergency"} & set(match[2].split()):
+            rows[at] = match[1] + _with_tokens(match[2], lines)
+    add_file_change(_EXTLINUX, "\n".join(rows), _entries(lines), context, draft)
+    if context.root.exists("/etc/default/u-boot"):
+        draft.note(
+            f"u-boot-update makes {_EXTLINUX} again, as for a new kernel: what is added to it "
+            "belongs into U_BOOT_PARAMETERS in /etc/default/u-boot, too"
+        )
+    return True
+
+
+def _add_raspberry_pi(lines: Sequence[Line], context: Context, draft: Draft) -> bool:
+    """Edit the Raspberry Pi's command line, which is one line; return whether there is one."""
+    for path in _RASPBERRY_PI:
+        text = (_content(context.root, path) or "").strip()
+        if text and "\n" not in text:
+            content = _with_tokens(text, lines) + "\n"
+            add_file_change(path, content, _entries(lines), context, draft)
+            return True
+    return False
 
 
 def _with_options(entry: str, lines: Sequence[Line]) -> str:

@@ -23,7 +23,7 @@ from latenz.tune.changes import (
 from latenz.tune.check import Check
 from latenz.tune.context import Context, NotKnown
 from latenz.tune.cpus import format_list, parse_list, parse_mask
-from latenz.tune.lasting import ByHand, Draft, Wish, add_disabled, add_lasting
+from latenz.tune.lasting import ByHand, Draft, Wish, add_disabled, add_lasting, for_built_in
 from latenz.tune.lasting_boot import add_command_line
 from latenz.tune.model import Affinity, Entry, Policy, Service, Write
 from latenz.tune.root import Root
@@ -137,11 +137,17 @@ def plan(context: Context, checks: Sequence[Check], choice: Choice) -> Plan:
     for each in checks:
         if each.id in {*choice.include, *choice.only} and each.state != "wrong":
             draft.note(f"{each.id}: {each.state}{f' ({each.reason})' if each.reason else ''}")
+    if context.online and min(context.online) in context.isolated:
+        draft.note(
+            f"CPU {min(context.online)} starts the machine and keeps its time: the kernel takes it "
+            "out of nohz_full=, and much cannot be moved away from it; rather isolate others"
+        )
     entries = [
         entry for entry in wrong if entry not in withheld and _can_act(entry, context, draft)
     ]
     _add_now(entries, context, draft)
-    later = [Wish(entry, action) for entry in entries for action in entry.boot]
+    wishes = [Wish(entry, action) for entry in entries for action in entry.boot]
+    later = for_built_in(wishes, context.root)
     disabled = _disabled(later, context)
     add_lasting(later, context, draft)
     add_command_line(later, context, draft)
@@ -165,7 +171,12 @@ def _is_chosen(check: Check, choice: Choice) -> bool:
 
 
 def _can_act(entry: Entry, context: Context, draft: Draft) -> bool:
-    """Return whether all that the entry's actions depend on is known; else leave it to a person."""
+    """Return whether the entry's actions can be carried out; else leave it to a person."""
+    second = _second_threads(context)
+    if second and re.search(r"smt/control|'nosmt'", str((*entry.now, *entry.boot))):
+        gone = f"CPU {format_list(second)} would be gone with SMT, as the second of its core"
+        draft.by_hand.append(ByHand((entry.id,), entry.title, f"{gone}: isolate the first ones"))
+        return False
     try:
         for action in (*entry.now, *entry.boot):
             for value in action.model_dump().values():
@@ -175,6 +186,15 @@ def _can_act(entry: Entry, context: Context, draft: Draft) -> bool:
         draft.by_hand.append(ByHand((entry.id,), entry.title, str(reason)))
         return False
     return True
+
+
+def _second_threads(context: Context) -> frozenset[int]:
+    """Return the isolated CPUs that are not the first of their core."""
+    found = {
+        cpu: context.root.read(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        for cpu in context.isolated
+    }
+    return frozenset(cpu for cpu, text in found.items() if text and cpu != min(parse_list(text)))
 
 
 def _add_now(entries: Sequence[Entry], context: Context, draft: Draft) -> None:

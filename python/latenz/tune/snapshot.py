@@ -33,6 +33,7 @@ ALSO = (
     "/proc/irq/*/smp_affinity_list",
     "/proc/irq/*/effective_affinity_list",
     "/proc/version",
+    "/proc/modules",
     "/etc/os-release",
     "/sys/kernel/debug/irq/irqs/*",
     *(f"{_CPU}/{name}" for name in ("online", "possible", "present", "isolated")),
@@ -174,6 +175,8 @@ def _harmless(path: str, content: bytes) -> bytes | None:
         return _SECRET_PARAMETER.sub(r"\1...", text).encode()
     if path == "/proc/cpuinfo":
         return re.sub(rb"(?m)^(Serial\s*:).*$", rb"\1 ...", content)
+    if path == "/proc/modules":  # names alone: for root, it tells where the kernel is in memory
+        return re.sub(rb"(?m)^(\S+) .*$", rb"\1 ...", content)
     if path == "/proc/mounts":
         kept = [line for line in content.splitlines(keepends=True) if _is_kept_mount(line)]
         return b"".join(kept)
