@@ -340,6 +340,7 @@ def _print_comparison(
             "run": str(output),
             "samples": comparison.samples,
             "expected": comparison.expected,
+            "in_trace": comparison.in_trace,
             "identical": comparison.identical,
             "exact": plan.sampled.is_exact,
             "cycle_ns": cycle_ns,
@@ -353,11 +354,15 @@ def _print_comparison(
     typer.echo(f"{comparison.samples} samples; a clock cycle is {cycle_ns:g} ns")
     if comparison.identical and plan.sampled.is_exact:
         typer.echo("identical: each is that of the trace, to the clock cycle")
+    elif comparison.identical and largest_ns is not None:
+        away = f"up to {float(largest_ns):g} ns from the trace's own"
+        typer.echo(f"as this clock samples the trace, {away}")
     elif comparison.identical:
-        away = (
-            "" if largest_ns is None else f", up to {float(largest_ns):g} ns from the trace's own"
+        typer.echo(
+            f"as this clock samples the trace, which has {comparison.in_trace} latencies itself, "
+            f"some of them others: {plan.sampled.merged} edges come too soon for this clock, or in "
+            "one cycle with the other signal's"
         )
-        typer.echo(f"as this clock samples the trace{away}")
     for difference in comparison.differences:
         typer.echo(f"different: {difference}")
     typer.echo(f"run folder: {output}")

@@ -217,15 +217,17 @@ class Comparison:
     Attributes:
         samples: Measured.
         expected: In the trace, as the clock samples it.
+        in_trace: In the trace itself.
         identical: Every latency, every start and every count is as in the trace itself, or, where
             the clock is coarser than the trace, as in the trace sampled by that clock.
         differences: What is not, the first few.
         largest_ns: The most by which a latency differs from the trace's own, because of the clock;
-            None where other latencies were measured at all.
+            None where other latencies were measured at all: from other starts.
     """
 
     samples: int
     expected: int
+    in_trace: int
     identical: bool
     differences: list[str]
     largest_ns: Fraction | None
@@ -256,9 +258,9 @@ def compare(plan: Plan, measured: Replayed) -> Comparison:
             f"{plan.sampled.merged} edges come together with another of their signal, at one time: "
             "no clock can tell them apart"
         )
-    own = plan.trace.own.pairs
+    own = sorted(plan.trace.own.pairs)
     largest = None
-    if len(own) == len(found):
+    if measured.begins == [plan.sampled.cycle_of(each.begin) for each in own]:
         own_ticks = (each.end - each.begin for each in own)
         errors = (
             abs(got * plan.sampled.period - want)
@@ -269,14 +271,14 @@ def compare(plan: Plan, measured: Replayed) -> Comparison:
         differences.append(
             "the trace's own latencies are others: with this policy, some are left out"
         )
-    return Comparison(len(found), len(wanted), not differences, differences[:10], largest)
+    return Comparison(len(found), len(wanted), len(own), not differences, differences[:10], largest)
 
 
 def sample_set(plan: Plan, measured: Replayed) -> SampleSet | None:
     """Return what was measured as a sample set; None if nothing was."""
     if not measured.latencies:
         return None
-    origin = plan.trace.instants[0].time if plan.sampled.is_exact else 0
+    origin = plan.sampled.origin
     tick_ns, period = plan.trace.tick_ns, plan.sampled.period
     exact = [latency * plan.cycle_ns for latency in measured.latencies]
     columns = {"latency_ns": [int(each) for each in exact]}

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -188,12 +188,18 @@ class Sampled:
         is_exact: Every edge lies on a clock edge.
         instants: In clock cycles; at most one edge of each signal, and never in two cycles running.
         merged: Edges that the clock cannot tell from the one before.
+        origin: Time of cycle 0, in ticks.
     """
 
     period: Fraction
     is_exact: bool
     instants: list[Instant]
     merged: int
+    origin: int
+
+    def cycle_of(self, time: int) -> int:
+        """Return the cycle in which an edge is seen: the first that does not begin before it."""
+        return math.ceil((time - self.origin) / self.period)
 
 
 def exact_period(instants: Sequence[Instant]) -> Fraction:
@@ -228,10 +234,11 @@ def sample(instants: Sequence[Instant], period: Fraction | None = None) -> Sampl
     exact = period is None
     origin = instants[0].time if period is None else 0
     period = exact_period(instants) if period is None else period
+    sampled = Sampled(period, exact, [], 0, origin)
     cycles: dict[int, tuple[bool, bool]] = {}
     edges = 0
     for time, starts, ends in instants:
-        cycle = math.ceil((time - origin) / period)
+        cycle = sampled.cycle_of(time)
         before = cycles.get(cycle, (False, False))
         cycles[cycle] = (before[0] or starts > 0, before[1] or ends > 0)
         edges += starts + ends
@@ -242,7 +249,8 @@ def sample(instants: Sequence[Instant], period: Fraction | None = None) -> Sampl
         last = [cycle if signal else last[i] for i, signal in enumerate(signals)]
         if any(new):
             seen.append(Instant(cycle, *new))
-    return Sampled(period, exact, seen, edges - sum(each.starts + each.ends for each in seen))
+    merged = edges - sum(each.starts + each.ends for each in seen)
+    return replace(sampled, instants=seen, merged=merged)
 
 
 @dataclass(frozen=True)

@@ -227,6 +227,34 @@ def test_what_was_measured_wrongly_is_told(tmp_path):
         assert told.differences
 
 
+def test_other_latencies_are_not_compared_with_the_traces_own(tmp_path):
+    """At 100 MHz an end behind a start is with it; as many latencies, from other starts."""
+    path = tmp_path / "hand.vcd"
+    irq, ack = "\n#{} 1!\n#{} 0!", '\n#{} 1"\n#{} 0"'
+    # own: 0 to 54, 601 to 603, 606 to 608; by the clock 0 to 60, 60 to 200, and one of length 0
+    edges = [(0, irq), (52, irq), (54, ack), (200, ack), (601, irq), (603, ack), (606, irq)]
+    edges += [(608, ack)]
+    text = "".join(one.format(at, at + 1) for at, one in edges)
+    path.write_text(BY_HAND.split("#0")[0] + '#0 0! 0"' + text.replace("#0 1!", "1!", 1) + "\n")
+    trace = read_trace(path, "irq", "ack", "drop")
+    assert [each.end - each.begin for each in trace.own.pairs] == [54, 2, 2]
+    plan = replay.Plan.of(trace, "drop", 100_000_000)
+    pairs = plan.expected.pairs
+    assert [each.end - each.begin for each in pairs] == [6, 14, 0]
+    told = replay.compare(
+        plan,
+        replay.Replayed(
+            latencies=[each.end - each.begin for each in pairs],
+            begins=[each.begin for each in pairs],
+            overlaps=plan.expected.overlaps,
+            orphan_ends=plan.expected.orphan_ends,
+            is_whole=True,
+        ),
+    )
+    assert told.identical
+    assert (told.samples, told.in_trace, told.largest_ns) == (3, 3, None)
+
+
 def test_edges_at_one_time_are_told_apart_by_no_clock(tmp_path):
     path = tmp_path / "glitch.vcd"
     header = BY_HAND.split("#0")[0]
