@@ -10,8 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from latenz.durations import format_duration
+from latenz.traces.advice import reason_named, remedy
 from latenz.traces.model import Exits, Lost, Summary
 
+_LITTLE = 0.01  # of the time that was lost
 _PIPE_WIDTH = 160  # where no terminal says how wide it is, nothing need be cut
 
 
@@ -19,7 +21,7 @@ def exits_json(summary: Summary) -> list[dict[str, Any]]:
     """Return the exits as plain values, those that cost most first.
 
     `share`: of the time that all exits of the same virtual CPU cost, without its idle time; None
-    for exits that are idle time.
+    for exits that are idle time. `tunings` and `advice`: what removes or shortens them.
     """
     lost_ns = _lost_ns(summary.exits)
     return [
@@ -28,6 +30,7 @@ def exits_json(summary: Summary) -> list[dict[str, Any]]:
             "mean_ns": each.mean_ns,
             "idle": each.idle,
             "share": None if each.idle else _share(each.total_ns, lost_ns[each.vcpu]),
+            **asdict(remedy(f"exit:{each.reason}")),
         }
         for each in _sorted(summary.exits)
     ]
@@ -45,10 +48,32 @@ def print_exits(summary: Summary, console: Console | None = None) -> None:
         console.print(_busy_table(summary, busy))
     if idle:
         console.print(_idle_table(idle))
+    if not summary.names:  # without events, no worst moment tells what helps
+        _print_remedies(summary.exits, console)
     if not summary.has_exit_events:
         console.print("no exit events: kvm_exit was not recorded, or this kernel has none")
     for remark in remarks(summary):
         console.print(escape(remark), style="dim")
+
+
+def _print_remedies(exits: Sequence[Exits], console: Console) -> None:
+    """Print what usually brings the exits that cost most, and what removes or shortens them."""
+    lost_ns = _lost_ns(exits)
+    table = Table(title="what helps", title_justify="left", title_style="italic")
+    table.box, table.pad_edge = box.SIMPLE_HEAD, False
+    for heading in ("reason", "what usually brings it", "tunings"):
+        table.add_column(heading, overflow="fold")
+    costly = [each for each in exits if each.total_ns >= _LITTLE * lost_ns[each.vcpu]]
+    for name in dict.fromkeys(each.reason for each in sorted(costly, key=_by_cost)):
+        if reason := reason_named(name):
+            told = [*reason.tunings, *([reason.advice] if reason.advice else [])]
+            table.add_row(escape(name), reason.usual, escape(", ".join(told)))
+    if table.row_count:
+        console.print(table)
+
+
+def _by_cost(exits: Exits) -> int:
+    return -exits.total_ns
 
 
 def remarks(summary: Summary) -> list[str]:

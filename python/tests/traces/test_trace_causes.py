@@ -349,6 +349,9 @@ def test_all_reasons_of_the_thesis_are_explained_by_both_vendors_names() -> None
         assert known.tunings or known.advice
     for name in ("hlt", "npf", "interrupt", "io", "pause", "cpuid", "msr"):
         assert reason_named(name) is not None, name
+    # as Linux 6.18's events/kvm/kvm_exit/format has them
+    same = (("hlt", "idle-halt"), ("VMCALL", "hypercall"), ("BUS_LOCK", "buslock"))
+    assert all(reason_named(one) is reason_named(other) is not None for one, other in same)
     assert meaning("exit:EPT_VIOLATION").startswith("The guest touched memory")
     assert remedy("exit:no such reason").tunings == ()
 

@@ -1,10 +1,12 @@
+import io
 import os
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from latenz.errors import BadInput
-from latenz.traces.exits import exits_json, remarks
+from latenz.traces.exits import exits_json, print_exits, remarks
 from latenz.traces.model import Loss
 from latenz.traces.reader import open_trace
 
@@ -103,6 +105,21 @@ def test_perf_table_adds_up_to_its_own_last_line():
     resolution_ns = sum(each.count for each in summary.exits) * 5
     assert abs(sum(each.total_ns for each in summary.exits) - 36_089_050) <= resolution_ns
     assert max(each.max_ns for each in summary.exits) == 16_617_740
+
+
+def test_a_table_of_perf_comes_with_what_helps():
+    """It has no events, so no worst moment tells it."""
+    summary = summary_of(TRACES / "perf-kvm-stat-report-vmx.txt")
+    rows = {row["reason"]: row for row in exits_json(summary)}
+    assert "qemu-hugepages" in rows["EPT_VIOLATION"]["tunings"]
+    assert "qemu-cpu-pm" in rows["HLT"]["tunings"]
+    printed = io.StringIO()
+    print_exits(summary, Console(file=printed, width=200))
+    helps = printed.getvalue().partition("what helps")[2]
+    costly = [name for name in rows if f" {name} " in helps]
+    assert costly[:2] == ["EPT_VIOLATION", "VMCALL"]
+    assert "CPUID" not in costly  # 0.013 % of the time
+    assert helps.index("HLT") < helps.index("EPT_VIOLATION")
 
 
 def test_perf_table_of_one_vcpu(tmp_path):
