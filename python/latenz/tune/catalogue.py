@@ -53,6 +53,10 @@ def load_all(folder: Path = FOLDER) -> Catalogue:
                     where = file.where(("entry", at, "when"))
                     raise BadInput(f"{name!r} is no condition", where, closest(name, conditions))
             entries[entry.id] = entry.model_copy(update={"layer": layer})
+    for entry in entries.values():
+        if entry.milder and entry.milder not in entries:
+            where = f"{folder}, {entry.id}, milder"
+            raise BadInput(f"{entry.milder!r} is no entry", where, closest(entry.milder, entries))
     return Catalogue(tuple(entries.values()), conditions)
 
 

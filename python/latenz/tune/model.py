@@ -441,6 +441,8 @@ class Entry(Condition):
     """What the publication says differently, and why it is not so."""
     advice: str = ""
     """What only a person can do."""
+    milder: str = ""
+    """The id of an entry that does the same at less cost: with it, this is applied by name only."""
     layer: Layer = "host"
     """Set from the name of its file."""
 

@@ -133,9 +133,10 @@ def plan(context: Context, checks: Sequence[Check], choice: Choice) -> Plan:
         check.entry for check in checks if check.state == "wrong" and _is_chosen(check, choice)
     ]
     withheld = [entry for entry in wrong if entry.consent and entry.id not in choice.include]
+    named = {*choice.include, *choice.only}
     draft = Draft()
     for each in checks:
-        if each.id in {*choice.include, *choice.only} and each.state != "wrong":
+        if each.id in named and each.state != "wrong":
             draft.note(f"{each.id}: {each.state}{f' ({each.reason})' if each.reason else ''}")
     if context.online and min(context.online) in context.isolated:
         draft.note(
@@ -145,6 +146,10 @@ def plan(context: Context, checks: Sequence[Check], choice: Choice) -> Plan:
     entries = [
         entry for entry in wrong if entry not in withheld and _can_act(entry, context, draft)
     ]
+    for entry in [each for each in entries if each.milder and each.id not in named]:
+        if any(entry.milder == each.id for each in entries):
+            entries.remove(entry)
+            draft.note(f"{entry.id}: left out, {entry.milder} does it at less cost; --include it")
     _add_now(entries, context, draft)
     wishes = [Wish(entry, action) for entry in entries for action in entry.boot]
     later = for_built_in(wishes, context.root)

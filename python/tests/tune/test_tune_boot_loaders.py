@@ -125,6 +125,21 @@ def test_options_of_modules_that_are_built_in_are_parameters_of_the_kernel(tmp_p
     assert written.path == "/etc/modprobe.d/latenz.conf"
 
 
+def test_not_all_cpus_are_kept_awake_where_the_isolated_ones_can_be(tmp_path: Path) -> None:
+    root = debian(tmp_path / "root")
+    both = ("cmdline-intel-idle-max-cstate", "host-cpuidle-state-disable")
+    state = "sys/devices/system/cpu/cpu2/cpuidle/state1"
+    for name, text in (("name", "C6"), ("latency", "85"), ("disable", "0")):
+        write_files(root, {f"{state}/{name}": f"{text}\n"})
+    plan = planned(root, cpus="2")
+    assert f"/{state}/disable" in [change.what for change in plan.changes]
+    assert not {entry for change in plan.changes for entry in change.entries} & {both[0]}
+    assert any(note.startswith(f"{both[0]}: left out, {both[1]} does it") for note in plan.notes)
+    for choice in (Choice(include=both[:1]), Choice(only=both), Choice(skip=both[1:])):
+        plan = planned(root, cpus="2", choice=choice)
+        assert {entry for change in plan.changes for entry in change.entries} >= {both[0]}
+
+
 def test_an_isolated_cpu_is_not_switched_off_with_its_sibling(tmp_path: Path) -> None:
     """As on Intel's processors, which count the first threads of all cores first."""
     root = debian(tmp_path / "root")

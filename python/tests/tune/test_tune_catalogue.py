@@ -140,6 +140,7 @@ source = "x"
             "host.toml:10: entry[1].probe.kind: 'fiel' is no kind; did you mean 'file'?",
         ),
         (ENTRY + 'probe = { kind = "manual" }\nwhen = ["intle"]', "'intle' is no condition"),
+        (ENTRY + 'probe = { kind = "manual" }\nmilder = "a-c"', "'a-c' is no entry"),
         (ENTRY + 'probe = { kind = "manual" }\nnow = [{ wriet = "/a" }]', "entry[1].now[1]"),
         (
             ENTRY + 'probe = { kind = "manual" }\n' + ENTRY,
