@@ -103,6 +103,8 @@ class CmdlineProbe(Settings):
 
     kind: Literal["cmdline"]
     parameter: str
+    same: dict[str, str] = Field(default_factory=dict)
+    """Other parameters that do the same, each with the value of this one that it stands for."""
     optional: str = ""
     """Why no such parameter is as good as the right one; empty where it is not."""
 

@@ -181,12 +181,12 @@ def _cmdline(probe: CmdlineProbe, context: Context) -> Reading:
         trouble = f"{where}: {context.root.problem(where)}"
         return Reading((), where, (trouble,))
     name = probe.parameter.replace("-", "_")
-    given = [value for known, value in context.parameters if known == name]
-    counts = given[:1] if name in _FIRST_COUNTS else given[-1:]
-    values = tuple(
-        Value(value, where, shown=f"{probe.parameter}={value}" if value else probe.parameter)
-        for value in counts
-    )
+    given = [
+        Value(probe.same.get(known, value), where, shown=f"{known}={value}" if value else known)
+        for known, value in context.parameters
+        if known == name or known in probe.same
+    ]
+    values = tuple(given[:1] if name in _FIRST_COUNTS else given[-1:])
     if probe.optional:
         reason = f"{probe.parameter} is not given: {probe.optional}"
         return Reading(values, where, empty="ok", reason=reason)

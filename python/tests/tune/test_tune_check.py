@@ -132,6 +132,39 @@ def test_a_parameter_counts_with_its_effect(tmp_path: Path) -> None:
     assert "whether it took effect is not known" in blind.reason
 
 
+def test_another_parameter_that_does_the_same_counts(tmp_path: Path) -> None:
+    """kernel-parameters.txt: nowatchdog disables both lockup detectors."""
+    watchdogs = {f"proc/sys/kernel/{name}_watchdog": "0\n" for name in ("nmi", "soft")}
+    folder = tree(tmp_path, **watchdogs | {"proc/cmdline": "quiet nowatchdog"})
+    for id_ in ("cmdline-nmi-watchdog", "cmdline-nosoftlockup"):
+        seen = one(folder, id_)
+        assert (seen.state, seen.found) == ("ok", "nowatchdog; 0")
+
+
+@pytest.mark.parametrize(
+    ("release", "runtime", "state"),
+    [
+        ("6.1.0-21-amd64", "50000000", "ok"),  # cannot be: the kernel has none
+        ("6.11.9", None, "ok"),
+        ("6.12.43+deb13-amd64", "50000000", "wrong"),
+        ("6.12.43+deb13-amd64", "0", "ok"),
+        ("7.0.0", "50000000", "wrong"),
+        ("6.18.4", None, "ok"),
+    ],
+)
+def test_the_fair_server_takes_what_throttling_took(
+    tmp_path: Path, release: str, runtime: str | None, state: str
+) -> None:
+    """Of Linux 6.12 on, sched_rt_runtime_us does not tell all: its share is 50 ms of a second."""
+    files = {
+        "proc/sys/kernel/osrelease": f"{release}\n",
+        "proc/sys/kernel/sched_rt_runtime_us": "-1\n",
+        "sys/kernel/debug/sched/fair_server/cpu0/runtime": "50000000\n",
+        "sys/kernel/debug/sched/fair_server/cpu4/runtime": runtime and f"{runtime}\n",
+    }
+    assert one(tree(tmp_path, **files), "host-rt-throttling-off").state == state
+
+
 def test_of_a_parameter_that_is_given_twice_the_kernels_choice_counts(tmp_path: Path) -> None:
     folder = tree(tmp_path, **{"proc/cmdline": "isolcpus=4 isolcpus=5 skew_tick=0 skew_tick=1"})
     assert one(folder, "cmdline-isolcpus").found == "isolcpus=4; 4"
