@@ -28,6 +28,8 @@ _MOST_WORDS = 512
 """In one request: a simulated board takes about 0.1 s for them, so that Ctrl-C is noticed."""
 _MOST_CYCLES = 20_000
 _ANSWER_LIMIT_S = 120.0
+_GREETING_LIMIT_S = 30.0
+"""For the first answer, which takes no time unless the board serves somebody else."""
 _STATUS = {2: "SLVERR", 3: "DECERR"}
 _PAUSE_CYCLES = 2_000
 _PAUSE_S = 0.002
@@ -133,6 +135,7 @@ class SocketLink(_Closing):
         self._socket = _connected(name, address)
         try:
             self.board = self._describe()
+            self._socket.settimeout(_ANSWER_LIMIT_S)
         except BaseException:
             self._socket.close()
             raise
@@ -216,8 +219,15 @@ class SocketLink(_Closing):
         return bytes(content)
 
     def _gone(self, error: OSError) -> BadInput:
-        reason = error.strerror or f"no answer for {_ANSWER_LIMIT_S:.0f} s"
-        return BadInput(f"the board does not answer: {reason}", self.name, "is it still on?")
+        if isinstance(error, TimeoutError):
+            return BadInput(
+                f"no answer for {self._socket.gettimeout():g} s",
+                self.name,
+                "is it still on, and is no other program connected? it serves one at a time",
+            )
+        return BadInput(
+            f"the board does not answer: {error.strerror}", self.name, "is it still on?"
+        )
 
     def _strange(self, what: str) -> BadInput:
         return BadInput(f"answers {what}", self.name, "is it a board of Latenz? see docs/ip.md")
@@ -227,10 +237,10 @@ def _connected(name: str, address: str | tuple[str, int]) -> socket.socket:
     try:
         if isinstance(address, str):
             opened = socket.socket(socket.AF_UNIX)
-            opened.settimeout(_ANSWER_LIMIT_S)
+            opened.settimeout(_GREETING_LIMIT_S)
             opened.connect(address)
         else:
-            opened = socket.create_connection(address, timeout=_ANSWER_LIMIT_S)
+            opened = socket.create_connection(address, timeout=_GREETING_LIMIT_S)
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, ValueError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)

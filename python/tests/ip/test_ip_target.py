@@ -229,6 +229,15 @@ def test_a_peer_that_is_no_board_is_one_line(peer, answer, reason):
     assert "\n" not in str(refused.value)
 
 
+def test_a_board_that_serves_somebody_else_is_not_waited_for_in_vain(tmp_path, monkeypatch):
+    monkeypatch.setattr("latenz.ip.link._GREETING_LIMIT_S", 0.05)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        listening.listen(1)
+        with pytest.raises(BadInput, match="it serves one at a time"):
+            SocketLink("peer", str(tmp_path / "socket"))
+
+
 def test_instances_are_found_by_name(peer):
     two = [INSTANCE, INSTANCE | {"name": "T2"}]
     with SocketLink("peer", peer(description(BOARD | {"instances": two}))) as link:
