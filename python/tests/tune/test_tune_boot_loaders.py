@@ -140,6 +140,14 @@ def test_not_all_cpus_are_kept_awake_where_the_isolated_ones_can_be(tmp_path: Pa
         assert {entry for change in plan.changes for entry in change.entries} >= {both[0]}
 
 
+def test_the_driver_of_the_frequency_stays_where_its_governor_is_enough(tmp_path: Path) -> None:
+    root = debian(tmp_path / "root")
+    write_files(root, {"sys/devices/system/cpu/cpufreq/policy2/scaling_governor": "powersave\n"})
+    ids = {entry for change in planned(root).changes for entry in change.entries}
+    assert "host-governor-performance" in ids
+    assert "cmdline-intel-pstate-disable" not in ids
+
+
 def test_an_isolated_cpu_is_not_switched_off_with_its_sibling(tmp_path: Path) -> None:
     """As on Intel's processors, which count the first threads of all cores first."""
     root = debian(tmp_path / "root")
