@@ -2,7 +2,8 @@
 // latenz-trace: reads traces of the kernel (trace.dat, ftrace, trace-cmd report, perf script).
 //
 //   latenz-trace summary FILE [WORST]          one JSON document
-//   latenz-trace events FILE FROM:TO...        one JSON line for each event in these times (ns)
+//   latenz-trace events FILE FROM:TO[:MOST]... one JSON line for each event in these times (ns),
+//                                              of each window the first MOST ones
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -24,10 +25,14 @@ namespace latenz::trace {
 namespace {
 
 constexpr const char* usage =
-    "usage: latenz-trace summary FILE [WORST] | latenz-trace events FILE FROM:TO...";
+    "usage: latenz-trace summary FILE [WORST] | latenz-trace events FILE FROM:TO[:MOST]...";
 constexpr std::size_t default_worst = 10;
 
-using Window = std::pair<std::int64_t, std::int64_t>;  ///< both ends belong to it
+struct Window {
+  std::int64_t first_ns = 0;
+  std::int64_t last_ns = 0;                                        ///< belongs to it, as the first
+  std::uint64_t left = std::numeric_limits<std::uint64_t>::max();  ///< events that it still takes
+};
 
 /// Prints the events in the windows, as they come.
 class Printer final : public Consumer {
@@ -35,10 +40,14 @@ class Printer final : public Consumer {
   explicit Printer(std::vector<Window> windows) : windows_(std::move(windows)) {}
 
   void event(const Event& event) override {
-    const auto has = [&event](const Window& window) {
-      return window.first <= event.t_ns && event.t_ns <= window.second;
-    };
-    if (!std::ranges::any_of(windows_, has)) return;
+    bool is_wanted = false;
+    for (Window& window : windows_) {
+      const bool takes =
+          window.left > 0 && window.first_ns <= event.t_ns && event.t_ns <= window.last_ns;
+      window.left -= takes ? 1 : 0;
+      is_wanted = is_wanted || takes;
+    }
+    if (!is_wanted) return;
     probe::Json json;
     json.open_object().member("t_ns", event.t_ns).member("cpu", event.cpu);
     json.member("pid", event.pid).member("comm", event.comm).member("name", event.name);
@@ -72,8 +81,15 @@ Window parse_window(std::string_view text) {
   if (colon == std::string_view::npos) {
     throw probe::Failure("'" + std::string(text) + "' is no window; " + usage);
   }
-  return {parse_number<std::int64_t>(text.substr(0, colon)),
-          parse_number<std::int64_t>(text.substr(colon + 1))};
+  const std::string_view rest = text.substr(colon + 1);
+  const auto second = rest.find(':');
+  Window window;
+  window.first_ns = parse_number<std::int64_t>(text.substr(0, colon));
+  window.last_ns = parse_number<std::int64_t>(rest.substr(0, second));
+  if (second != std::string_view::npos) {
+    window.left = parse_number<std::uint64_t>(rest.substr(second + 1));
+  }
+  return window;
 }
 
 Description read(const FileSource& file, Consumer& consumer, bool wants_functions) {

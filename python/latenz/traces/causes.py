@@ -7,7 +7,7 @@ sum to the wait. What the trace does not tell is the share `unknown`, never some
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from heapq import nlargest
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -208,9 +208,19 @@ class Scene:
             elif each.name in ("sched_waking", "sched_wakeup", "sched_migrate_task"):
                 self._of_pid[number(each, "pid", 0)].append(each)
 
-    def explain(self, window: Window, rank: int) -> Cause:
-        """Tell why a wait was so long."""
-        return _Explanation(self, self.wakings.refined(window)).cause(rank)
+    def explain(self, window: Window, rank: int, looked_ns: int | None = None) -> Cause:
+        """Tell why a wait was so long.
+
+        Args:
+            window: The wait.
+            rank: 1 is the longest one.
+            looked_ns: How much of it is in the scene, from its start; None: all.
+        """
+        if looked_ns is None or looked_ns >= window.latency_ns:
+            return _Explanation(self, self.wakings.refined(window)).cause(rank)
+        end_ns = window.start_ns + looked_ns
+        known = _Explanation(self, self.wakings.refined(replace(window, end_ns=end_ns)))
+        return _with_rest(known.cause(rank), window)
 
     def of_thread(self, pid: int, start_ns: int, end_ns: int) -> "list[Event]":
         """Return what the scheduler did with a thread in a window, in order."""
@@ -502,6 +512,20 @@ class _Explanation:
             tunings,
             advice,
         )
+
+
+def _with_rest(cause: Cause, window: Window) -> Cause:
+    """Return the cause of the beginning of a wait as one of all of it."""
+    rest_ns = window.latency_ns - cause.latency_ns
+    evidence = f"the last {format_duration(rest_ns)} were not looked at: too many events"
+    part = Part("after the beginning", rest_ns, 1)
+    share = Share("not-looked-at", rest_ns, 1, (part,), "certain", evidence, (), "")
+    return replace(
+        cause,
+        latency_ns=window.latency_ns,
+        window=replace(cause.window, end_ns=window.end_ns),
+        shares=(*cause.shares, share),
+    )
 
 
 def _began_on(events: "Sequence[Event]", state: State, cpu: int) -> int:

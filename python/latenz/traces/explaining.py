@@ -20,7 +20,7 @@ _LEAD_NS = (
 _TAIL_NS = 5_000_000
 _ENOUGH_EVENTS = 300
 _SMALLEST_MARGIN_NS, _LARGEST_MARGIN_NS = 1_000_000, 10_000_000
-_LONGEST_NS = 2_000_000_000
+_MOST_EVENTS = 100_000  # in all scenes; so many are gone through in some two seconds
 _SAME_CLOCK_NS = 50_000
 
 
@@ -200,22 +200,31 @@ def _chosen(windows: Sequence[Window], most: int) -> list[Window]:
 def _explained(
     trace: "Trace", summary: "Summary", windows: Sequence[Window]
 ) -> tuple[list[Cause], list[str]]:
-    """Explain windows in the order of their lengths, reading the trace once."""
-    notes: list[str] = []
-    cut = [_shortened(each, notes) for each in windows]
-    spans = _merged([_surroundings(each, summary) for each in cut])
+    """Explain windows in the order of their lengths, reading the trace once.
+
+    Of windows with very many events only the beginning is looked at, so that time and memory stay
+    bounded.
+    """
+    spans = _merged([_surroundings(each, summary) for each in windows])
+    most = _MOST_EVENTS // max(1, len(spans))
+    read = _by_span(trace, spans, most)
     scenes = [
-        Scene(events, start, summary.losses)
-        for events, (start, _) in zip(_by_span(trace, spans), spans, strict=True)
+        Scene(events, start, summary.losses) for events, (start, _) in zip(read, spans, strict=True)
     ]
-    found = []
-    for each in cut:
+    found, notes = [], []
+    for each in windows:
         place = next(
             number
             for number, (start, end) in enumerate(spans)
             if start <= each.start_ns and each.end_ns <= end
         )
-        found.append(scenes[place].explain(each, 0))
+        events = read[place]
+        looked_ns = each.latency_ns
+        if len(events) >= most and events[-1].t_ns < each.end_ns:
+            looked_ns = max(0, events[-1].t_ns - each.start_ns)
+            length, looked = format_duration(each.latency_ns), format_duration(looked_ns)
+            notes.append(f"{each.what()}: of {length} only the first {looked} were looked at")
+        found.append(scenes[place].explain(each, 0, looked_ns))
     return _ranked(found), notes
 
 
@@ -227,15 +236,6 @@ def _ranked(causes: Sequence[Cause]) -> list[Cause]:
 def _is_sure_gap(cause: Cause) -> bool:
     """Return whether the CPU was surely gone; else nobody waited for its timer who matters."""
     return cause.first.cause == "smi-like-gap" and cause.first.confidence != "perhaps"
-
-
-def _shortened(window: Window, notes: list[str]) -> Window:
-    """Of very long waits only the beginning is looked at, so that memory stays bounded."""
-    if window.latency_ns <= _LONGEST_NS:
-        return window
-    length, looked = format_duration(window.latency_ns), format_duration(_LONGEST_NS)
-    notes.append(f"{window.what()}: of {length} only the first {looked} were looked at")
-    return replace(window, end_ns=window.start_ns + _LONGEST_NS)
 
 
 def _surroundings(window: Window, summary: "Summary") -> tuple[int, int]:
@@ -259,10 +259,10 @@ def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _by_span(trace: "Trace", spans: Sequence[tuple[int, int]]) -> "list[list[Event]]":
+def _by_span(trace: "Trace", spans: Sequence[tuple[int, int]], most: int) -> "list[list[Event]]":
     found: list[list[Event]] = [[] for _ in spans]
     place = 0
-    for event in trace.events(spans) if spans else ():
+    for event in trace.events(spans, most) if spans else ():
         while place < len(spans) - 1 and event.t_ns > spans[place][1]:
             place += 1
         found[place].append(event)

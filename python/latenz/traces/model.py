@@ -176,5 +176,10 @@ class Trace(Protocol):
     def summary(self, worst: int = 10) -> Summary:
         """Read all of it once; `worst`: at least so many candidates of each kind."""
 
-    def events(self, windows: Sequence[tuple[int, int]]) -> Iterator[Event]:
-        """Give the events in windows of time (ns, both ends included), by time."""
+    def events(
+        self, windows: Sequence[tuple[int, int]], most: int | None = None
+    ) -> Iterator[Event]:
+        """Give the events in windows of time (ns, both ends included), by time.
+
+        `most`: of each window only so many, the first ones.
+        """

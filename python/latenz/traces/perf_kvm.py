@@ -47,7 +47,11 @@ class Report:
             raise BadInput(f"cannot be read: {error.strerror}", str(self.path)) from error
         return _Reading().read(text)
 
-    def events(self, windows: Sequence[tuple[int, int]]) -> Iterator[Event]:  # noqa: ARG002
+    def events(
+        self,
+        windows: Sequence[tuple[int, int]],  # noqa: ARG002
+        most: int | None = None,  # noqa: ARG002
+    ) -> Iterator[Event]:
         """Give nothing: the table has no events."""
         return iter(())
 

@@ -94,12 +94,15 @@ class RecordedTrace:
             raise BadInput(f"no event can be read ({where})", str(self.path), _REMEDY)
         return _summary(told)
 
-    def events(self, windows: Sequence[tuple[int, int]]) -> Iterator[Event]:
-        """Give the events in these windows, by time."""
+    def events(
+        self, windows: Sequence[tuple[int, int]], most: int | None = None
+    ) -> Iterator[Event]:
+        """Give the events in these windows, by time; of each only the first `most`."""
         if not windows:
             return
         command = [str(probe_program("latenz-trace")), "events", str(self.path.absolute())]
-        command += [f"{start}:{end}" for start, end in windows]
+        limit = "" if most is None else f":{most}"
+        command += [f"{start}:{end}{limit}" for start, end in windows]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             try:
                 for line in process.stdout or ():

@@ -10,6 +10,7 @@ import pytest
 
 from latenz.errors import BadInput
 from latenz.model import Metadata, SampleSet, TimeBase
+from latenz.traces import explaining
 from latenz.traces.advice import explanations, meaning, reason_named, reasons, remedy
 from latenz.traces.causes import Cause
 from latenz.traces.explaining import explain, explain_late
@@ -206,6 +207,35 @@ def test_an_exit_without_the_schedulers_events_is_never_the_guests_own_time(
     first = explain(open_trace(path)).causes[0]
     assert first.latency_ns == 800_000
     assert first.first.cause == "exit:EPT_VIOLATION"
+
+
+def test_of_a_wait_with_very_many_events_the_beginning_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread sleeps for 0.8 ms; meanwhile another CPU has an interrupt every microsecond."""
+    switched = f"sched_switch: {_VCPU.format('prev')} prev_state=S ==> {_OTHER.format('next')}"
+    back = f"sched_switch: {_OTHER.format('prev')} prev_state=R ==> {_VCPU.format('next')}"
+    text = _exit_trace("EPT_VIOLATION", 5_000_000, [f"10 {switched}", f"700 {back}"])
+    lines = text.splitlines()
+    lines[-2:-2] = [
+        f"  busy-902 [000] d..2. 5.{3011 + number:06}: irq_handler_{edge}"
+        for number in range(680)
+        for edge in ("entry: irq=24 name=eth0", "exit: irq=24 ret=handled")
+    ]
+    path = tmp_path / "trace.txt"
+    path.write_text("\n".join(lines) + "\n")
+    whole = explain(open_trace(path), 1)
+    assert whole.causes[0].first.cause == "blocked"
+    assert whole.notes == ()
+    monkeypatch.setattr(explaining, "_MOST_EVENTS", 500)
+    cut = explain(open_trace(path), 1)
+    (cause,) = cut.causes
+    assert cause.latency_ns == whole.causes[0].latency_ns == 800_000
+    assert sum(share.share_ns for share in cause.shares) == cause.latency_ns
+    assert cause.first.cause == "blocked"
+    assert cause.shares[-1].cause == "not-looked-at"
+    assert 300_000 < cause.shares[-1].share_ns < 700_000
+    assert "of 800 µs only the first" in cut.notes[0]
 
 
 def test_a_cpu_whose_events_were_lost_is_not_called_silent(tmp_path: Path) -> None:

@@ -140,6 +140,15 @@ def test_numbers_that_trace_cmd_has_no_name_for_are_named_as_by_the_kernel(tmp_p
     assert {"NOTIFY", "BUS_LOCK", "INVALID_STATE FAILED_VMENTRY", "0x4e", "vmgexit"} <= names
 
 
+def test_of_each_window_as_many_events_are_given_as_asked_for():
+    trace = open_trace(NESTED)
+    windows = [(6_000_000_000, 6_400_000_000), (6_500_000_000, 6_500_100_000)]
+    every = list(trace.events(windows))
+    parts = [[each for each in every if start <= each.t_ns <= end] for start, end in windows]
+    assert [len(part) > 50 for part in parts] == [True, False]
+    assert list(trace.events(windows, 50)) == parts[0][:50] + parts[1]
+
+
 def test_events_in_a_window_are_all_that_trace_cmd_prints_there(report):
     start_ns, end_ns = 6_500_000_000, 6_520_000_000
     expected = [
