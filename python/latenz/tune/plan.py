@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from latenz.errors import BadInput
 from latenz.tune.catalogue import chosen
 from latenz.tune.changes import (
     AnyChange,
@@ -20,7 +23,7 @@ from latenz.tune.changes import (
     interrupt_name,
     start_ticks,
 )
-from latenz.tune.check import Check
+from latenz.tune.check import Check, printable
 from latenz.tune.context import Context, NotKnown
 from latenz.tune.cpus import format_list, parse_list, parse_mask
 from latenz.tune.lasting import ByHand, Draft, Wish, add_disabled, add_lasting, for_built_in
@@ -128,7 +131,18 @@ def plan(context: Context, checks: Sequence[Check], choice: Choice) -> Plan:
         context: The machine.
         checks: What was found, of the entries to be looked at.
         choice: Which of them to change.
+
+    Raises:
+        BadInput: What is to be changed has a name that no journal could hold.
     """
+    try:
+        return _planned(context, checks, choice)
+    except ValidationError as mistake:
+        name = printable(str(mistake.errors()[0]["input"]))
+        raise BadInput("has a name that cannot be noted", name, "rename it, or --skip it") from None
+
+
+def _planned(context: Context, checks: Sequence[Check], choice: Choice) -> Plan:
     wrong = [
         check.entry for check in checks if check.state == "wrong" and _is_chosen(check, choice)
     ]

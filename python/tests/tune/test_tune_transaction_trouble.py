@@ -282,6 +282,15 @@ def test_a_journal_that_names_what_no_plan_would_is_refused(folder: Path, path: 
     assert (folder / "outside").read_text() == "theirs\n"
 
 
+def test_names_that_no_journal_could_hold_are_one_line(folder: Path) -> None:
+    root = debian(folder / "root")
+    place = root / "sys/devices/virtual/workqueue/a\x1b[31m\n"
+    place.mkdir()
+    (place / "cpumask").write_text("f\n")
+    with pytest.raises(BadInput, match=r"a\?\[31m\?/cpumask: has a name that cannot be noted"):
+        planned(root)
+
+
 def test_links_in_a_tree_lead_nowhere_outside_of_it(folder: Path) -> None:
     root = tree(folder / "root")
     outside = folder / "outside"
