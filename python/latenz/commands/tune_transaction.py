@@ -161,6 +161,7 @@ def revert(
     from latenz.progress import counting
     from latenz.signals import noticed_signals
     from latenz.tune.applying import revert as revert_changes
+    from latenz.tune.lasting_boot import made_since
     from latenz.tune.places import Place
     from latenz.tune.plan_show import print_reverted, revert_document
 
@@ -168,11 +169,14 @@ def revert(
     _need_root(place)
     transaction = _readable(place)
     total = len(transaction.changes) if transaction else None
+    entries = made_since(transaction) if transaction else []
     with (
         noticed_signals() as stopped,
         counting("reverting", total, wanted=not json) as progress,
     ):
         results = revert_changes(place, force, stopped, progress)
+    for path in entries:
+        typer.echo(f"{path} was made since, with what was added: edit its options", err=True)
     if json:
         _print_json(revert_document(results))
     else:

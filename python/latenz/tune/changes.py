@@ -33,6 +33,8 @@ Now = Literal["as applied", "as before", "changed since", "gone"]
 _OF_INTERRUPT = re.compile(r"/proc/irq/(\d+)/(\w+)")
 _RESTORABLE = (os.SCHED_OTHER, os.SCHED_FIFO, os.SCHED_RR, os.SCHED_BATCH, os.SCHED_IDLE)
 _COMMAND_TIMEOUT_S = 300
+BOOT_ENTRIES = "/loader/entries/"
+"""In the path of each boot entry."""
 
 
 class Refused(Exception):  # noqa: N818 - an answer of the kernel, which is reported
@@ -159,7 +161,7 @@ class FileChange(Change):
         """Replace it by a new file."""
         path = place.at(self.path)
         now = self.now(place, None)
-        if now == "changed since":
+        if now in ("changed since", "gone"):
             raise BadInput("was changed meanwhile", str(path), "try again")
         wanted = self._wanted
         if now == "as before" and self.content is not None and wanted:
@@ -170,20 +172,22 @@ class FileChange(Change):
         return wanted.sha256 if wanted else ""
 
     def now(self, place: Place, _after: str | None, /) -> Now:
-        """Compare content, mode and owner."""
+        """Compare content, mode and owner; boot entries go with their kernel."""
         try:
             found = place.image(place.at(self.path))
         except BadInput:  # a folder, or something else that is no file of anybody's
             return "changed since"
         if _same(found, self._wanted):
             return "as applied"
+        if found is None and self.before and BOOT_ENTRIES in self.path:
+            return "gone"
         return "as before" if _same(found, self.before) else "changed since"
 
     def undo(self, place: Place, backup: Path, /) -> None:
         """Put the former file back, or remove ours."""
         path = place.at(self.path)
         place.clear(path)
-        if _same(place.image(path), self.before):
+        if self.now(place, None) == "gone" or _same(place.image(path), self.before):
             return
         if self.before:
             restore(place, path, self.before, backup)

@@ -9,7 +9,7 @@ two, and the other's do no harm.
 import re
 from collections.abc import Sequence
 
-from latenz.tune.changes import BootMenuChange
+from latenz.tune.changes import BOOT_ENTRIES, BootMenuChange, FileChange
 from latenz.tune.context import Context
 from latenz.tune.lasting import (
     HEAD,
@@ -22,6 +22,7 @@ from latenz.tune.lasting import (
     tokens,
 )
 from latenz.tune.root import Root
+from latenz.tune.transaction import Transaction
 
 GRUB = "/etc/default/grub.d/latenz.cfg"
 KERNEL_CMDLINE = "/etc/kernel/cmdline"
@@ -54,6 +55,26 @@ def add_command_line(wishes: Sequence[Wish], context: Context, draft: Draft) -> 
         draft.by_hand.append(_left_to_a_person(lines, context.root))
     elif len(draft.changes) > before:
         draft.note("the kernel command line takes effect at the next boot")
+
+
+def made_since(transaction: Transaction) -> list[str]:
+    """Return the boot entries that were made after us with what we added, as for a new kernel."""
+    root = Root(transaction.place.top)
+    ours: set[bytes] = set()
+    known = set()
+    for number, change in enumerate(transaction.changes):
+        if not isinstance(change, FileChange) or not change.content or not change.before:
+            continue
+        backup = transaction.folder / str(number)
+        if (BOOT_ENTRIES in change.path or change.path == KERNEL_CMDLINE) and backup.is_file():
+            ours |= set(change.content.split()) - set(backup.read_bytes().split())
+            known.add(change.path)
+    return [
+        path
+        for folder in _ENTRIES
+        for path in root.glob(f"{folder}/*.conf")
+        if path not in known and ours & set((root.read_bytes(path) or b"").split())
+    ]
 
 
 def _left_to_a_person(lines: Sequence[Line], root: Root) -> ByHand:

@@ -1,13 +1,15 @@
 """The kernel command line: boot loaders without drop-ins, and what of it a plan has to mind."""
 
+import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 from collected_trees import DATA
-from small_machines import debian, planned, write_files
+from small_machines import debian, fedora, planned, write_files
 from trees_at_random import apply_all, fingerprint, revert_all
 
+from latenz.cli import main
 from latenz.tune.changes import FileChange
 from latenz.tune.plan import Choice, Plan
 
@@ -86,6 +88,28 @@ def test_u_boot_s_labels_are_edited_but_for_those_that_rescue(tmp_path: Path) ->
     )
     revert_all(root)
     assert fingerprint(root) == before
+
+
+def test_after_a_kernel_s_update_its_entries_are_told_and_old_ones_stay_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As kernel-install does it: one is made from /etc/kernel/cmdline, the oldest one removed."""
+    root = fedora(tmp_path / "root")
+    cmdline = (root / "etc/kernel/cmdline").read_text()
+    apply_all(root, planned(root, choice=ONLY).changes)
+    added = root / "boot/loader/entries/abc-6.2.conf"
+    added.write_text(f"title Fedora\noptions {(root / 'etc/kernel/cmdline').read_text()}")
+    (root / "boot/loader/entries/abc-6.1.conf").unlink()
+    monkeypatch.setattr(sys, "argv", ["latenz", "tune", "revert", "--root", str(root)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    told = capsys.readouterr()
+    assert "/boot/loader/entries/abc-6.2.conf was made since" in told.err
+    assert "gone" in told.out
+    assert not (root / "boot/loader/entries/abc-6.1.conf").exists()
+    assert (root / "etc/kernel/cmdline").read_text() == cmdline
+    assert ISOLCPUS in added.read_text(), "it is not ours to change"
 
 
 @pytest.mark.parametrize(
