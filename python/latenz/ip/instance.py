@@ -118,6 +118,23 @@ class LatenciesInstance:
             )
         self.clock = Clock(hertz, self.where)
 
+    def check_width(self, **registers: int) -> None:
+        """Refuse an IP that cannot tell what it is, and whose registers are not the published ones.
+
+        Args:
+            registers: What some that hold latencies were read as, by their names.
+
+        Raises:
+            BadInput: One has more bits than a latency of this configuration.
+        """
+        wider = [name for name, value in registers.items() if value > self.configuration.longest]
+        if wider and not self.configuration.extended:
+            raise BadInput(
+                f"{wider[0]} has more than 16 bits, unlike the published IP",
+                self.where,
+                "build it with identification_g, so that its sizes are known",
+            )
+
     def has(self, feature: str) -> bool:
         """Whether it was built with a feature of `FEATURES`."""
         return feature in self.configuration.features
@@ -179,6 +196,8 @@ class LatenciesInstance:
         self.set_register("we", 1)
         if self.configuration.extended:
             self._until("ready", wanted=True)
+        else:
+            self.check_width(min=self.register("min"))  # all ones: nothing was measured yet
 
     def stop(self) -> None:
         """End the series; what is open is forgotten, samples and statistics stay."""
@@ -204,7 +223,9 @@ class LatenciesInstance:
         if self.has("snapshot"):
             self.set_register("command", FIELDS["command_snapshot"].at(1))
             return self._statistics("snapshot_", alarm)
-        return self._statistics("", alarm)
+        told = self._statistics("", alarm)
+        self.check_width(max=told.max, min=told.min)
+        return told
 
     def _statistics(self, prefix: str, alarm: bool) -> Statistics:
         taken = bool(prefix)

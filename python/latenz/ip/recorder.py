@@ -63,6 +63,7 @@ class Recorder(ABC):
         self.spool: Spool | Journaled = Spool(*columns)
         self._shift = instance.register("histogram_shift") if instance.has("histogram") else 0
         self._alarm_limit = instance.latency_register("alarm_lat")
+        instance.check_width(alarm_lat=self._alarm_limit)
         self._tally = self._new_tally()
         self._num = 0
 

@@ -1,7 +1,7 @@
 """What a user names as a board, opened: `sim:`, `unix:`, `tcp:`, `uio:` or `mem:`."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ _SCHEMES = ("sim", "unix", "tcp", "uio", "mem")
 _REGISTERS_SIZE = "4K"
 _GENERIC = re.compile(r"([a-z][a-z0-9_]{0,60})=([A-Za-z0-9_-]{1,40})")
 _MOST_PROPERTY = 256
+_SIZES = {"latency_width_g", "depth_g", "num_width_g"}
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,13 @@ def _check(scheme: str, options: Options) -> None:
 def _simulated(text: str, design: str, options: Options) -> Iterator[Link]:
     from latenz.ip.simulated import Scenario, simulated_board
 
+    generics = read_generics(options.generics)
+    if _SIZES & generics.keys():  # an IP that does not tell them is taken for the published one
+        generics.setdefault("identification_g", True)
     with (
         simulated_board(
             design or "latency_bench",
-            read_generics(options.generics),
+            generics,
             Scenario(seed=options.seed),
             progress=options.progress,
         ) as path,
@@ -91,7 +95,7 @@ def _simulated(text: str, design: str, options: Options) -> Iterator[Link]:
         yield link
 
 
-def read_generics(texts: tuple[str, ...]) -> Mapping[str, int | bool | str]:
+def read_generics(texts: tuple[str, ...]) -> dict[str, int | bool | str]:
     """Return generics from texts such as `latency_width_g=32` or `counters_g=true`.
 
     Raises:

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from simulated_boards import LOSE_EVERY, PERIOD, document, drawn, latenz
 
+from latenz.errors import BadInput
 from latenz.ip.configuration import Configuration
 from latenz.ip.instance import open_instances
 from latenz.ip.record import Plan, Recording
@@ -65,6 +66,25 @@ def test_samples_are_what_the_processor_took(published, tmp_path):
     assert metadata.overlaps is None
     figures = told["sample_sets"][0]
     assert (figures["n"], figures["max_ns"]) == (len(latencies), max(latencies))
+
+
+def test_sizes_that_cannot_be_known_are_not_guessed(tmp_path):
+    """32 bits without identification: 16 bits of a latency would be a wrong one."""
+    with simulated_board("latencies_ip", {"latency_width_g": 32}) as path:
+        run = tmp_path / "run"
+        refused = latenz("ip", "read", f"unix:{path}", "--samples", 1, "-o", run, code=2)
+        assert "build it with identification_g" in refused.stderr
+        assert not run.exists()
+        with open_target(f"unix:{path}") as link:
+            link.write(1, 0x04, 500)  # alarm_lat: nothing tells the width until a series begins
+            link.write(1, 0x00, 1)
+            link.wait(3_000)
+            (instance,) = open_instances(link)
+            with pytest.raises(BadInput, match="min has more than 16 bits"):
+                instance.start()
+    arguments = ("--generic", "latency_width_g=32", "--generic", "depth_g=16", "--samples", 3)
+    told = document("read", "sim:latencies_ip", *arguments, "-o", tmp_path / "known")
+    assert told["sample_sets"][0]["n"] >= 3
 
 
 def test_more_samples_than_the_memory_holds_are_series(published, tmp_path):
