@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from latenz.tune.check import Check, Outcome, printable
-from latenz.tune.context import NO_ISOLATED, Context, detected_profile
+from latenz.tune.context import NO_ISOLATED, NOT_ALL_THREADS, Context, detected_profile
 from latenz.tune.cpus import format_list
 from latenz.tune.interrupts import Interrupt, read_interrupts, since
 from latenz.tune.model import Effect, Entry, ManualProbe
@@ -34,6 +34,8 @@ _IDLE, _IOWAIT, _STEAL = 3, 4, 7  # fields of a CPU in /proc/stat
 _SLICES = 8  # field of a CPU in /proc/schedstat: how often a task was put on it
 _REAL_TIME = ("FF", "RR", "DLN")
 _MOST_NAMED = 6
+_TIMERS = ("arch_timer", "riscv-timer")
+"""Names of each CPU's own timer in /proc/interrupts, but on x86, where it is LOC."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +261,7 @@ def _timer_interrupts(interval: _Interval) -> Outcome:
 
 
 def _is_timer(interrupt: Interrupt) -> bool:
-    return interrupt.id == "LOC" or "arch_timer" in interrupt.name
+    return interrupt.id == "LOC" or any(name in interrupt.name for name in _TIMERS)
 
 
 def _was_busy(interval: _Interval, cpu: int) -> bool:
@@ -304,6 +306,8 @@ def _tasks(interval: _Interval) -> Outcome:
         reason = "; ".join(each for each in (f"see {', '.join(entries)}", accepted) if each)
         return Outcome("wrong", text, wanted, where, reason)
     work = _few([_described(each, interval) for each in threads if _accepted(each)])
+    if not interval.context.sees_all_threads:
+        return Outcome("unknown", work or None, wanted, "/proc", NOT_ALL_THREADS)
     return Outcome("ok", work or None, wanted, where, accepted)
 
 

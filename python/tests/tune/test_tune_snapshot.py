@@ -228,15 +228,16 @@ def test_in_a_container_the_machine_s_threads_are_not_known_to_be_absent(tmp_pat
     tar = str(tmp_path / "container.tar")
     inside = ["unshare", "--pid", "--fork", "--mount-proc", *command]
     subprocess.run([*inside, "snapshot", tar], check=True, capture_output=True, timeout=300)
-    for prefix, root in ((inside, "/"), (command, tar)):
+    for prefix, more in ((inside, ["--live", "50ms"]), (command, ["--root", tar])):
         answer = subprocess.run(
-            [*prefix, "check", "--cpus", "1", "--profile", "host", "--json", "--root", root, *only],
+            [*prefix, "check", "--cpus", "1", "--profile", "host", "--json", *more, *only],
             capture_output=True,
             timeout=300,
         )
         seen = {each["id"]: each for each in json.loads(answer.stdout)["checks"]}
         assert {id_: seen[id_]["state"] for id_ in ids} == dict.fromkeys(ids, "unknown"), seen
         assert "container" in seen["cmdline-audit-off"]["reason"]
+        assert seen.get("live-tasks", {"state": "unknown"})["state"] == "unknown", seen
 
 
 def test_the_command_tells_what_it_left_out(tmp_path: Path) -> None:
