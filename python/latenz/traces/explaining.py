@@ -53,7 +53,9 @@ def explain(trace: "Trace", worst: int = 10, samples: Path | None = None) -> Exp
         late = samples_of(samples, worst)
         if not late:
             raise BadInput(
-                "has no samples with times", str(samples), "give a run of the engine wakeup"
+                "has no samples with times of a traced machine's own clock",
+                str(samples),
+                "give a run of the engine wakeup on that machine, not in a virtual one or a board",
             )
         return explain_late(trace, late)
     summary = trace.summary(worst)

@@ -8,6 +8,9 @@ from pathlib import Path
 from latenz.model import SampleSet
 from latenz.traces.wakeups import Window
 
+_OWN_CLOCK = (None, "host")
+"""Benches whose samples have the time of the machine that they are explained on."""
+
 
 @dataclass(frozen=True, order=True)
 class Late:
@@ -42,9 +45,12 @@ def latest(sample_sets: Iterable[SampleSet], most: int) -> list[Late]:
     """Return the latest samples of all sets whose times are known, the latest first.
 
     Of those that were due at once on a CPU, as a cycle's activation and completion, only the later.
+    Virtual machines and boards have clocks of their own, so their samples are in no trace.
     """
     found: dict[tuple[int, int | None], Late] = {}
     for each in sample_sets:
+        if each.metadata.bench not in _OWN_CLOCK:
+            continue
         for late in _of_set(each, most):
             moment = late.t_ns, late.cpu
             if late.latency_ns > 0 and (moment not in found or found[moment] < late):

@@ -13,7 +13,9 @@ import planting
 import pytest
 
 from latenz.doctor import diagnose
+from latenz.errors import BadInput
 from latenz.model import Metadata, SampleSet, TimeBase, WorstSample
+from latenz.store.run import RunWriter
 from latenz.traces import ring
 from latenz.traces.explaining import explain, explain_in, explain_late, of_run
 from latenz.traces.join import Late, latest
@@ -336,6 +338,27 @@ def test_samples_of_a_thread_that_may_run_anywhere_get_no_causes_but_a_note(tmp_
         "1 of the 1 worst samples do not tell their CPU: keep what measures on one (cpus = [1])",
     )
     assert explain_in([path], late) == found  # what others waited for is not told in their place
+
+
+def test_samples_of_a_guest_are_not_looked_for_in_the_trace_of_its_host(tmp_path: Path) -> None:
+    """Its clock began when it booted: what it calls 1000 s is another moment."""
+    trace = planting.trace_with("preempted", 11)
+    due_us, latency_us = _worst_of(trace)
+    path = trace.write(tmp_path / "trace.txt")
+    guest = _sample_at(due_us, latency_us).with_metadata(bench="vm")
+    assert latest([guest], 10) == []
+    run = RunWriter(tmp_path / "run", command=["test"], environment={})
+    run.add(guest)
+    stored = tmp_path / "run" / "vm" / "trace.txt"
+    stored.parent.mkdir()
+    path.rename(stored)
+    account = {"condition": "vm", "sample_sets": ["idle/cpu1"], "traces": ["vm/trace.txt"]}
+    run.info.conditions.append(account)
+    run.close("complete")
+    ((_, _, found),) = of_run(tmp_path / "run")
+    assert found == explain(open_trace(stored))
+    with pytest.raises(BadInput, match="own clock"):
+        explain(open_trace(stored), samples=tmp_path / "run")
 
 
 def test_one_moment_is_one_cause_whatever_was_measured_of_it(tmp_path: Path) -> None:
