@@ -105,6 +105,7 @@ def _carried_out(place: "Place", found: "Plan | None", total: int, json: bool) -
     from latenz.tune.applying import apply as apply_changes
     from latenz.tune.plan_show import plan_document, print_applied, status_document
 
+    document = {"plan": plan_document(found) if found else None}  # of values as they are now
     changes, isolated, profile = (
         (found.changes, found.isolated, found.profile) if found else ((), "", "")
     )
@@ -114,7 +115,6 @@ def _carried_out(place: "Place", found: "Plan | None", total: int, json: bool) -
     ):
         transaction = apply_changes(place, changes, isolated, profile, stopped, progress)
     if json:
-        document = {"plan": plan_document(found) if found else None}
         _print_json(document | status_document(transaction, at_work=False))
     else:
         print_applied(transaction)

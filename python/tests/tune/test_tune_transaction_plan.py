@@ -430,6 +430,7 @@ def test_the_commands_from_plan_to_revert(folder: Path, capsys: pytest.CaptureFi
     assert "/proc/sys/kernel/sched_rt_runtime_us: 950000 -> -1" in out
     assert fingerprint(root) == before
 
+    _, shown, _ = run("plan", *chosen, "--json", capsys=capsys)
     code, _, err = run("apply", *chosen, capsys=capsys)
     assert (code, fingerprint(root) == before) == (2, True)
     assert err == "latenz: latenz tune apply: nobody can be asked here; add --yes\n"
@@ -438,6 +439,7 @@ def test_the_commands_from_plan_to_revert(folder: Path, capsys: pytest.CaptureFi
     document = json.loads(out)
     assert (code, document["state"]) == (0, "applied")
     assert len(document["plan"]["changes"]) == len(document["changes"]) > 15
+    assert document["plan"] == json.loads(shown), "with the values before, not those after"
 
     code, out, _ = run("status", "--root", str(root), "--json", capsys=capsys)
     assert code == 0
