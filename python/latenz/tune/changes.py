@@ -435,6 +435,10 @@ class ThreadChange(Change):
 
     def captured(self, _place: Place, _backup: Path, /) -> Self:
         """Note its CPUs, policy and priority, if it has not ended meanwhile."""
+        return self.noted()
+
+    def noted(self) -> Self:
+        """Return the change with what is there now."""
         return self.model_copy(update={"before": self._scheduling()})
 
     def do(self, place: Place, /) -> str:

@@ -294,7 +294,9 @@ def _add_threads(entry: Entry, action: Affinity | Policy, context: Context, draf
         start = start_ticks(thread.tid)
         if start is None:
             continue
-        change = ThreadChange(tid=thread.tid, start=start, name=thread.name, entries=(entry.id,))
+        change = ThreadChange(
+            tid=thread.tid, start=start, name=thread.name, entries=(entry.id,)
+        ).noted()
         if isinstance(action, Affinity):
             cpus = parse_list(context.expand(action.cpus)) & context.online
             if cpus and thread.allowed != cpus and _is_meant(thread, action):

@@ -1,6 +1,7 @@
 """Plans, transactions and what was taken back, for people and for programs."""
 
 import difflib
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ from latenz.tune.root import Root
 from latenz.tune.transaction import Restored, Step, Transaction
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
-_POLICIES = {0: "OTHER", 1: "FIFO", 2: "RR"}
+_POLICIES = {0: "OTHER", 1: "FIFO", 2: "RR", 3: "BATCH", 5: "IDLE", 6: "DEADLINE"}
 _MOST_VALUE = 60
 
 
@@ -88,13 +89,21 @@ def values(change: AnyChange, root: Root) -> tuple[str | None, str | None]:
     if isinstance(change, LinkChange):
         return root.link(change.path), change.target
     if isinstance(change, ThreadChange):
+        cpus, *scheduled = change.before or ((), None, None)
         if change.policy:
-            return None, f"{_POLICIES[change.policy[0]]} {change.policy[1]}"
-        return None, f"on CPUs {format_list(frozenset(change.cpus))}"
+            return _scheduling(*scheduled), _scheduling(*change.policy)
+        now = f"on CPUs {format_list(frozenset(cpus))}" if cpus else None
+        return now, f"on CPUs {format_list(frozenset(change.cpus))}"
     if isinstance(change, ServiceChange):
         return "active", "stopped"
     actions = {FolderChange: "made", BootMenuChange: "made again", TunedChange: "started again"}
     return None, actions.get(type(change))
+
+
+def _scheduling(policy: int | None, priority: int | None) -> str | None:
+    if policy is None:
+        return None
+    return f"{_POLICIES.get(policy & ~os.SCHED_RESET_ON_FORK, f'policy {policy}')} {priority}"
 
 
 def _short(text: str) -> str:

@@ -21,9 +21,10 @@ from latenz.tune.catalogue import load
 from latenz.tune.changes import AnyChange, ThreadChange, WriteChange, start_ticks
 from latenz.tune.check import check
 from latenz.tune.context import Context
+from latenz.tune.cpus import format_list
 from latenz.tune.places import Place
 from latenz.tune.plan import Choice, plan
-from latenz.tune.plan_show import is_intact
+from latenz.tune.plan_show import is_intact, values
 from latenz.tune.root import Root
 from latenz.tune.transaction import STATE, Transaction, find
 
@@ -147,12 +148,15 @@ def test_threads_get_their_cpus_and_policies_back() -> None:
     try:
         start = start_ticks(sleeper.pid)
         assert start is not None
-        changes: list[AnyChange] = [
+        changes = [
             ThreadChange(tid=sleeper.pid, start=start, name="sleep", cpus=(0,)),
             ThreadChange(tid=sleeper.pid, start=start, name="sleep", policy=(os.SCHED_FIFO, 7)),
             ThreadChange(tid=sleeper.pid, start=start + 1, name="another", cpus=(0,)),
         ]
         cpus = os.sched_getaffinity(sleeper.pid)
+        shown = [values(change.noted(), Root(HERE)) for change in changes[:2]]
+        now = f"on CPUs {format_list(frozenset(cpus))}"
+        assert shown == [(now, "on CPUs 0"), ("OTHER 0", "FIFO 7")]
         with applied(changes) as transaction:
             states = [(step.state, step.reason) for step in transaction.steps()]
             assert states == [("done", ""), ("done", ""), ("refused", "is no more")]
