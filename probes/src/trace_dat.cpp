@@ -457,6 +457,8 @@ void TraceDat::read(Consumer& consumer, bool wants_functions) {
     deliver(*first, consumer);
     if (advance(*first, consumer)) queue.push(first);
   }
+  // By trace-cmd record --ts-offset: no longer the time of that clock.
+  if (offset_ns_ != 0) description_.clock += ", moved by " + std::to_string(offset_ns_) + " ns";
 }
 
 bool TraceDat::advance(Stream& stream, Consumer& consumer) {

@@ -14,10 +14,6 @@ from latenz.traces.wakeups import Window, clock_shift_ns, window_of
 if TYPE_CHECKING:
     from latenz.traces.model import Candidate, Event, Summary, Trace
 
-_LEAD_NS = (
-    20_000_000  # long enough to see who ran, which timers were started, and how busy others are
-)
-_TAIL_NS = 5_000_000
 _ENOUGH_EVENTS = 300
 _SMALLEST_MARGIN_NS, _LARGEST_MARGIN_NS = 1_000_000, 10_000_000
 _MOST_EVENTS = 100_000  # in all scenes; so many are gone through in some two seconds
@@ -172,7 +168,8 @@ def _clocks_differ(trace: "Trace", summary: "Summary") -> str | None:
     clock = summary.clock
     if clock == "mono":
         return None
-    events = list(trace.events([(summary.start_ns, summary.start_ns + 1_000_000_000)]))
+    first_second = (summary.start_ns, summary.start_ns + 1_000_000_000)
+    events = list(trace.events([first_second], _MOST_EVENTS))
     shift_ns = clock_shift_ns(events)
     known = f"its clock is {clock}" if clock else "its clock is not told"
     if shift_ns is None:

@@ -25,6 +25,7 @@ from latenz.traces.recording import Recording
 _REFUSED = ring.obstacle()
 pytestmark = pytest.mark.skipif(_REFUSED is not None, reason=str(_REFUSED))
 TRACEFS = ring.find_tracefs() or Path("/sys/kernel/tracing")
+DATA = Path(__file__).parents[1] / "data/traces"
 LIMIT_S = 240
 """How long a short run may take on a busy machine, with explaining what it recorded."""
 _EXPERIMENT = """
@@ -324,6 +325,35 @@ def test_samples_are_joined_with_a_trace_of_the_same_clock(tmp_path: Path) -> No
     outside = explain_late(opened, [Late(1000, 5, 1, "idle/cpu1")])
     assert outside.causes == ()
     assert outside.notes == ("1 of the 1 worst samples are not in the trace",)
+
+
+def test_a_trace_whose_times_were_moved_is_not_joined(tmp_path: Path) -> None:
+    """As by trace-cmd record --ts-offset: an option that trace-cmd report obeys, too."""
+    content = (DATA / "planted/preempted.dat").read_bytes()
+    offset = b"5000000000\0"
+    option = (7).to_bytes(2, "little") + len(offset).to_bytes(4, "little") + offset
+    options = content.index(b"options  \0") + 10
+    data = 49152  # where the pages of CPU 0 begin; zeros are before it
+    assert not any(content[data - len(option) : data])
+    path = tmp_path / "moved.dat"
+    path.write_bytes(
+        content[:options] + option + content[options : data - len(option)] + content[data:]
+    )
+    before = open_trace(DATA / "planted/preempted.dat").summary()
+    moved = open_trace(path).summary()
+    assert moved.start_ns == before.start_ns + 5_000_000_000
+    first, told = (
+        subprocess.run(
+            ["trace-cmd", "report", "-t", each], capture_output=True, text=True, check=True
+        ).stdout.splitlines()[1]
+        for each in (DATA / "planted/preempted.dat", path)
+    )
+    assert told.split(": ")[1:] == first.split(": ")[1:]
+    assert told != first
+    late = Late(1_000_000, moved.start_ns + 1_000_000, 1, "idle")
+    found = explain_late(open_trace(path), [late])
+    assert found.causes == ()
+    assert "its clock is mono, moved by 5000000000 ns, 5 s away from" in found.notes[0]
 
 
 def test_samples_of_a_thread_that_may_run_anywhere_get_no_causes_but_a_note(tmp_path: Path) -> None:
