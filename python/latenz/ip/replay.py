@@ -20,6 +20,8 @@ _WIDTHS = (16, 32, 48)
 _SEGMENT_SAMPLES = 4096
 _MOST_DEPTH = 65536
 _MOST_CYCLES = 1_000_000_000
+_SOME_MINUTES = 100_000_000
+"""Cycles that are simulated in a few minutes."""
 _LEAST_QUEUE = 16
 _MOST_QUEUE = 1024
 _AFTER_END = 20
@@ -67,10 +69,11 @@ class Plan:
         parts = list(segments(sampled, overlap, _SEGMENT_SAMPLES))
         cycles = sum(part.instants[-1].time + _AFTER_END for part in parts)
         if cycles > _MOST_CYCLES:
+            slower = _slower(sampled.period * trace.tick_ns, cycles)
             raise BadInput(
                 f"{cycles} clock cycles are too many to simulate",
                 trace.name,
-                "give a slower --clock; times are then rounded to its cycles",
+                f"give a slower one, such as --clock {slower}; times are then rounded to its cycles",
             )
         return cls(
             trace,
@@ -86,6 +89,14 @@ class Plan:
     def cycle_ns(self) -> Fraction:
         """A clock cycle in nanoseconds."""
         return self.sampled.period * self.trace.tick_ns
+
+
+def _slower(cycle_ns: Fraction, cycles: int) -> str:
+    """Return a clock, a power of ten, by which a trace takes some minutes."""
+    hertz = 1_000_000_000 * _SOME_MINUTES // (cycle_ns * cycles)
+    hertz = 10 ** (len(str(max(1, hertz))) - 1)
+    units = {"GHz": 1_000_000_000, "MHz": 1_000_000, "kHz": 1_000, "Hz": 1}
+    return next(f"{hertz // size}{unit}" for unit, size in units.items() if hertz >= size)
 
 
 def _generics(

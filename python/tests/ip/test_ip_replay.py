@@ -1,6 +1,7 @@
 """Traces drive the simulated IP: what it measures is what the trace contains, to the cycle."""
 
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import time
 import pytest
 from simulated_boards import document, latenz
 
+from latenz.durations import parse_frequency
+from latenz.errors import BadInput
 from latenz.ip import replay
 from latenz.ip.trace import read_trace
 from latenz.model import Metadata, SampleSet, TimeBase
@@ -225,6 +228,21 @@ def test_what_was_measured_wrongly_is_told(tmp_path):
         told = measured(**changes)
         assert not told.identical
         assert told.differences
+
+
+def test_a_trace_too_fine_to_be_simulated_gets_a_clock_that_does(tmp_path):
+    """As GHDL's own dumps, in femtoseconds."""
+    path = tmp_path / "fine.vcd"
+    header = BY_HAND.split("#0")[0].replace("1 ns", "1 fs")
+    path.write_text(
+        header + '#0 0! 0"\n#3 1!\n#40898322444 0! 1"\n#50000000001 0"\n#50000000002 1"\n'
+    )
+    trace = read_trace(path, "irq", "ack", "drop")
+    with pytest.raises(BadInput, match=r"such as --clock (\d+GHz);") as refused:
+        replay.Plan.of(trace, "drop", None)
+    clock = re.search(r"--clock (\w+);", str(refused.value))[1]
+    plan = replay.Plan.of(trace, "drop", parse_frequency(clock))
+    assert 10**6 < plan.cycles < 2 * 10**8
 
 
 def test_other_latencies_are_not_compared_with_the_traces_own(tmp_path):
