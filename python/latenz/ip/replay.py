@@ -73,7 +73,7 @@ class Plan:
             raise BadInput(
                 f"{cycles} clock cycles are too many to simulate",
                 trace.name,
-                f"give a slower one, such as --clock {slower}; times are then rounded to its cycles",
+                f"give a slower one, such as --clock {slower}; times are rounded to its cycles",
             )
         return cls(
             trace,
