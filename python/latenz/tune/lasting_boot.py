@@ -34,6 +34,7 @@ _MKCONFIG = tuple(
 _ENTRIES = ("/boot/loader/entries", "/boot/efi/loader/entries", "/efi/loader/entries")
 _EXTLINUX = "/boot/extlinux/extlinux.conf"
 _RASPBERRY_PI = ("/boot/firmware/cmdline.txt", "/boot/cmdline.txt")
+_ASSIGNS = r"^\s*(?:export\s+)?GRUB_CMDLINE_LINUX=(.*)$"
 _MENUS = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
 
 
@@ -126,6 +127,12 @@ def _add_grub(lines: Sequence[Line], context: Context, draft: Draft) -> None:
     before = len(draft.changes)
     add_file_change(GRUB, content, entries, context, draft)
     menu = next((path for path in _MENUS if context.root.exists(path)), None)
+    for path in context.root.glob("/etc/default/grub.d/*.cfg"):
+        assigned = re.findall(_ASSIGNS, context.root.read(path) or "", re.MULTILINE)
+        if path > GRUB and any("GRUB_CMDLINE_LINUX" not in value for value in assigned):
+            draft.note(
+                f"{path} is read after {GRUB} and sets GRUB_CMDLINE_LINUX anew: ours is lost"
+            )
     if len(draft.changes) == before:
         return
     if context.root.live and menu:

@@ -112,6 +112,22 @@ def test_after_a_kernel_s_update_its_entries_are_told_and_old_ones_stay_away(
     assert ISOLCPUS in added.read_text(), "it is not ours to change"
 
 
+def test_grub_s_files_that_are_read_later_and_begin_anew_are_told(tmp_path: Path) -> None:
+    root = debian(tmp_path / "root")
+    folder = "etc/default/grub.d"
+    write_files(
+        root,
+        {
+            f"{folder}/a.cfg": 'GRUB_CMDLINE_LINUX="quiet"\n',
+            f"{folder}/x.cfg": 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX quiet"\n',
+            f"{folder}/y.cfg": 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n',
+            f"{folder}/z.cfg": 'GRUB_CMDLINE_LINUX="quiet"\n',
+        },
+    )
+    told = [note for note in planned(root, choice=ONLY).notes if "anew" in note]
+    assert [note.split()[0] for note in told] == ["/etc/default/grub.d/z.cfg"]
+
+
 @pytest.mark.parametrize(
     ("files", "told"),
     [

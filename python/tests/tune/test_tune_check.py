@@ -132,6 +132,17 @@ def test_a_parameter_counts_with_its_effect(tmp_path: Path) -> None:
     assert "whether it took effect is not known" in blind.reason
 
 
+def test_a_later_file_of_systemd_can_take_back_an_earlier_one(tmp_path: Path) -> None:
+    files = {
+        "proc/1/comm": "systemd\n",
+        "proc/1/status": "Cpus_allowed_list:\t0-3,5-13\n",
+        "etc/systemd/system.conf": "[Manager]\nCPUAffinity=0-13\n",
+    }
+    assert one(tree(tmp_path, **files), "host-systemd-cpuaffinity").state == "wrong"
+    later = {"etc/systemd/system.conf.d/a.conf": "CPUAffinity=\nCPUAffinity=0-3 5-13\n"}
+    assert one(tree(tmp_path, **files | later), "host-systemd-cpuaffinity").state == "ok"
+
+
 def test_another_parameter_that_does_the_same_counts(tmp_path: Path) -> None:
     """kernel-parameters.txt: nowatchdog disables both lockup detectors."""
     watchdogs = {f"proc/sys/kernel/{name}_watchdog": "0\n" for name in ("nmi", "soft")}
