@@ -1,6 +1,7 @@
 import random
 import re
 import shutil
+import struct
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -255,3 +256,101 @@ def made_up(source):
             line(pid, "kvm_entry", f"vcpu {threads[pid]}, rip 0x1000")
             inside[pid] = True
     return "\n".join(lines) + "\n"
+
+
+_HEADER_PAGE = """\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;
+\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;
+\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;
+\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;
+"""
+_HEADER_EVENT = """# compressed entry header
+\ttype_len    :    5 bits
+\ttime_delta  :   27 bits
+\tarray       :   32 bits
+
+\tpadding     : type == 29
+\ttime_extend : type == 30
+\ttime_stamp : type == 31
+\tdata max type_len  == 28
+"""
+_COMMON = """format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+"""
+_EXIT = f"""name: kvm_exit
+ID: 300
+{_COMMON}\tfield:unsigned int exit_reason;\toffset:8;\tsize:4;\tsigned:0;
+\tfield:unsigned long guest_rip;\toffset:16;\tsize:8;\tsigned:0;
+\tfield:u32 isa;\toffset:24;\tsize:4;\tsigned:0;
+\tfield:unsigned int vcpu_id;\toffset:28;\tsize:4;\tsigned:0;
+
+print fmt: "vcpu %u reason %u rip 0x%lx", REC->vcpu_id, REC->exit_reason, REC->guest_rip
+"""
+_ENTRY = f"""name: kvm_entry
+ID: 301
+{_COMMON}\tfield:unsigned int vcpu_id;\toffset:8;\tsize:4;\tsigned:0;
+\tfield:unsigned long rip;\toffset:16;\tsize:8;\tsigned:0;
+
+print fmt: "vcpu %u, rip 0x%lx", REC->vcpu_id, REC->rip
+"""
+
+
+def file_of(order):
+    """A trace.dat of version 6 of a machine with that byte order, as trace-cmd.dat.v6(5) has it."""
+
+    def number(form, *values):
+        return struct.pack(order + form, *values)
+
+    def sized(form, text):
+        return number(form, len(text)) + text.encode()
+
+    def record(delta_ns, body):
+        words = len(body) // 4
+        bits = delta_ns << 5 | words if order == "<" else words << 27 | delta_ns
+        return number("I", bits) + body
+
+    events = b"".join(
+        record(2000, number("HBBiIIQII", 300, 1, 0, 4711, reason, 0, 0xFFF0, 1, 3))
+        + record(reason * 100, number("HBBiIIQ", 301, 1, 0, 4711, 3, 0, 0xFFF0))
+        for reason in (48, 30, 48, 1)
+    )
+    page = number("QQ", 5_000_000_000, len(events)) + events
+    head = b"\x17\x08\x44tracing6\0" + bytes([order == ">", 8]) + number("I", 4096)
+    head += b"header_page\0" + sized("Q", _HEADER_PAGE)
+    head += b"header_event\0" + sized("Q", _HEADER_EVENT)
+    head += number("I", 0) + number("I", 1) + b"kvm\0" + number("I", 2)
+    head += sized("Q", _EXIT) + sized("Q", _ENTRY)
+    head += sized("I", "") + sized("I", "") + sized("Q", "4711 CPU 3/KVM\n")
+    head += number("I", 1) + b"options  \0" + number("H", 0) + b"flyrecord\0"
+    place = -(-(len(head) + 16) // 4096) * 4096
+    head += number("QQ", place, 4096)
+    return head.ljust(place, b"\0") + page.ljust(4096, b"\0")
+
+
+@pytest.mark.parametrize("order", ["<", ">"], ids=["little", "big"])
+def test_files_of_either_byte_order(order, tmp_path):
+    path = tmp_path / "trace.dat"
+    path.write_bytes(file_of(order))
+    printed = re.findall(
+        r"CPU 3/KVM-4711 +\[000\] +(\S+): kvm_exit: +reason (\w+) rip",
+        trace_cmd("report", "-t", path),
+    )
+    assert printed == [
+        ("5.000002000", "EPT_VIOLATION"),
+        ("5.000008800", "IO_INSTRUCTION"),
+        ("5.000013800", "EPT_VIOLATION"),
+        ("5.000020600", "EXTERNAL_INTERRUPT"),
+    ]
+    summary = open_trace(path).summary()
+    assert summary.truncated_at is None
+    assert {each.reason: (each.vcpu, each.count, each.total_ns) for each in summary.exits} == {
+        "EPT_VIOLATION": ("3", 2, 9600),
+        "IO_INSTRUCTION": ("3", 1, 3000),
+        "EXTERNAL_INTERRUPT": ("3", 1, 100),
+    }
+    assert [(each.pid, each.comm) for each in summary.vcpus] == [(4711, "CPU 3/KVM")]
+    first = next(open_trace(path).events([(0, 5_000_002_000)]))
+    assert first.fields["rip"] == 0xFFF0
