@@ -1,12 +1,16 @@
 """Real runs of real engines under real loads, also interrupted and killed."""
 
 import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
+import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -46,16 +50,16 @@ def place(tmp_path):
     return tmp_path
 
 
-def start(place, text, *options):
+def start(place, text, *options, **changed):
     (place / "short.toml").write_text(text)
-    return subprocess.Popen(
-        [sys.executable, "-m", "latenz", "run", "short.toml", "-o", "run", *options],
-        cwd=place,
-        env={**os.environ, "TMPDIR": str(place / "temporary")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    settings = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+        "env": {**os.environ, "TMPDIR": str(place / "temporary")},
+    }
+    command = [sys.executable, "-m", "latenz", "run", "short.toml", "-o", "run", *options]
+    return subprocess.Popen(command, cwd=place, **{**settings, **changed})
 
 
 def run(place, text, *options):
@@ -104,6 +108,12 @@ def measuring(place, condition):
     """Whether the engine of a condition has begun to print samples."""
     output = place / "run" / condition / "cyclictest.txt"
     return output.exists() and output.stat().st_size > 8192
+
+
+def drained(terminal):
+    """Read what was written to a terminal, so that its writer goes on."""
+    while select.select([terminal], [], [], 0)[0]:
+        os.read(terminal, 4096)
 
 
 def test_idle_and_loaded(place):
@@ -212,7 +222,7 @@ def test_exit_code_is_the_verdict(place, limit, exceedance, code, verdict):
     assert "run folder" in out
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupting_keeps_every_sample(place, number):
     process = start(place, EXPERIMENT + LOADED + IDLE, "--duration", "1 h")
     first = interleave(["loaded", "idle"], 1, 11)[0][0]
@@ -230,6 +240,39 @@ def test_interrupting_keeps_every_sample(place, number):
     assert all(sum(b.num_rows for b in each.batches()) > 50 for each in opened.sample_sets)
     assert not load_processes(place)
     assert not list((place / "temporary").iterdir())
+
+
+def test_a_lost_terminal_keeps_every_sample(place):
+    terminal, inner = pty.openpty()
+    process = start(
+        place,
+        EXPERIMENT + LOADED,
+        "--duration",
+        "1 h",
+        stdin=inner,
+        stdout=inner,
+        stderr=inner,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(inner)
+    assert wait_until(lambda: measuring(place, "loaded") or drained(terminal))
+    os.close(terminal)
+    assert process.wait(timeout=60) == 130
+    opened = Run.open(place / "run")
+    assert opened.info.status == "interrupted"
+    assert all(sum(b.num_rows for b in each.batches()) > 50 for each in opened.sample_sets)
+    assert not load_processes(place)
+
+
+def test_nohup_measures_on(place):
+    ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
+    process = start(place, EXPERIMENT + IDLE, **ignoring)
+    assert wait_until(lambda: measuring(place, "idle"))
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert Run.open(place / "run").info.status == "complete"
 
 
 def test_sigkill_leaves_no_load_behind_and_a_readable_run(place):
