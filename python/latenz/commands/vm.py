@@ -187,7 +187,7 @@ def run(
     Example: latenz vm run --load stress-ng-cpu --duration 10s --deadline 50us -o results/vm
     """
     from latenz.commands.show import asked_deadline
-    from latenz.vm.host import check_host
+    from latenz.vm.host import check_devices, check_host
 
     deadlines = tuple(asked_deadline(text) for text in deadline or [])
     wanted = _settings(
@@ -196,6 +196,7 @@ def run(
     name = "tuned" if tuned and not (with_ or without or kernel) else "default"
     name = name if name == "tuned" or not (with_ or without or kernel or tuned) else "chosen"
     job = _job(output, name, engine, load, duration, period, deadlines)
+    check_devices(wanted)  # before a guest is made for it, which may take minutes
     settings, made, reason = _accelerated(wanted, accelerator)
     check_host(settings)  # what is refused leaves no folder behind
     return _measured(settings, made, job, reason, json)

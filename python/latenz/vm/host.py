@@ -54,11 +54,11 @@ def placed(settings: VmSettings) -> VmSettings:
     return settings.model_copy(update=known)
 
 
-def check_host(settings: VmSettings) -> None:
-    """Tell what this host lacks for a machine, before it is started.
+def check_devices(settings: VmSettings) -> None:
+    """Tell which device of a machine this host does not have, whatever runs the machine.
 
     Raises:
-        BadInput: Huge pages are missing, memory may not be locked, a CPU or a file is not there.
+        BadInput: A disk, network interface or PCI device is not there.
     """
     if settings.disk is not None and not settings.disk.exists():
         raise BadInput("is not there", str(settings.disk), "name a disk image")
@@ -67,6 +67,15 @@ def check_host(settings: VmSettings) -> None:
         raise BadInput("is no network interface", settings.tap, remedy)
     if settings.on("vfio-passthrough") and settings.passthrough:
         _check_passthrough(settings.passthrough)
+
+
+def check_host(settings: VmSettings) -> None:
+    """Tell what this host lacks for a machine, before it is started.
+
+    Raises:
+        BadInput: Huge pages are missing, memory may not be locked, a CPU or a device is not there.
+    """
+    check_devices(settings)
     if settings.accelerator != "kvm":
         return
     _check_cpus(settings)

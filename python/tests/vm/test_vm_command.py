@@ -356,7 +356,7 @@ def test_a_run_that_is_refused_leaves_no_folder(wrong, tmp_path):
         [*command, *wrong, "-o", tmp_path / "run"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert len([line for line in done.stderr.splitlines() if "emulated" not in line]) == 1
+    assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
