@@ -7,6 +7,7 @@ import pytest
 from latenz.cli import VERBS
 from latenz.errors import BadInput
 from latenz.store import open_sample_sets
+from latenz.store.run import RunWriter
 
 
 def latenz(*arguments, **options):
@@ -115,3 +116,13 @@ def test_json_stays_alone_on_standard_output(tmp_path):
     (tmp_path / "a.csv").write_text("latency_us\n1\n2\n")
     answer = latenz("show", tmp_path / "a.csv", "--json")
     assert json.loads(answer.stdout)["sample_sets"][0]["max_ns"] == 2000
+
+
+@pytest.mark.parametrize(("asked", "code"), [([], 0), (["--deadline", "3ms"], 3)])
+def test_a_run_in_which_nothing_was_measured_shows_no_deadline(asked, code, tmp_path):
+    RunWriter(tmp_path / "run").close("failed")
+    answer = latenz("show", tmp_path / "run", *asked)
+    assert answer.returncode == code
+    assert "nothing was measured" in answer.stdout
+    answer = latenz("show", tmp_path / "run", *asked, "--json")
+    assert (answer.returncode, json.loads(answer.stdout)) == (code, {"sample_sets": []})

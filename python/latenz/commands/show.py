@@ -49,6 +49,8 @@ def command(
 
         print_summaries(summaries)
         print_controls(robots)
+        if not summaries:
+            typer.echo("no sample sets: nothing was measured")
     raise typer.Exit(_gate(summaries, {limit.name for limit in asked}))
 
 
@@ -78,4 +80,5 @@ def _gate(summaries: "list[Summary]", asked: set[str]) -> int:
     }
     if "violates" in verdicts:
         return EXIT_GATE_VIOLATED
-    return EXIT_NOT_SHOWN if "not shown" in verdicts else 0
+    unknown = "not shown" in verdicts or (asked and not summaries)
+    return EXIT_NOT_SHOWN if unknown else 0
