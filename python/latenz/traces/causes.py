@@ -183,12 +183,17 @@ class Scene:
         events: All of that stretch, of all CPUs, in the order of their times.
         start_ns: When it begins, a while before the waits.
         losses: Where events are missing in the trace.
+        end_ns: When it ends if the trace goes on; None: with the events.
     """
 
     def __init__(
-        self, events: "Sequence[Event]", start_ns: int, losses: "Sequence[Loss]" = ()
+        self,
+        events: "Sequence[Event]",
+        start_ns: int,
+        losses: "Sequence[Loss]" = (),
+        end_ns: int | None = None,
     ) -> None:
-        self.occupancy = Occupancy(events, start_ns, losses)
+        self.occupancy = Occupancy(events, start_ns, losses, end_ns)
         self._losses = losses
         self.wakings = Wakings(events)
         self._times: dict[int, list[int]] = defaultdict(list)

@@ -1,9 +1,10 @@
 """From a trace to the causes of its worst moments."""
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from latenz.durations import format_duration
 from latenz.errors import BadInput
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 _ENOUGH_EVENTS = 300
 _SMALLEST_MARGIN_NS, _LARGEST_MARGIN_NS = 1_000_000, 10_000_000
-_MOST_EVENTS = 100_000  # in all scenes; so many are gone through in some two seconds
+_MOST_EVENTS = 100_000  # of all waits; so many are gone through in some two seconds
+_FEWEST_EVENTS = 500  # of each wait, however many there are
 _SAME_CLOCK_NS = 50_000
 
 
@@ -202,28 +204,18 @@ def _explained(
     """Explain windows in the order of their lengths, reading the trace once.
 
     Of windows with very many events only the beginning is looked at, so that time and memory stay
-    bounded.
+    bounded: each has its share of the events, whatever the others take.
     """
-    spans = _merged([_surroundings(each, summary) for each in windows])
-    most = _MOST_EVENTS // max(1, len(spans))
-    read = _by_span(trace, spans, most)
-    scenes = [
-        Scene(events, start, summary.losses) for events, (start, _) in zip(read, spans, strict=True)
-    ]
+    most = max(_FEWEST_EVENTS, _MOST_EVENTS // max(1, len(windows)))
     found, notes = [], []
-    for each in windows:
-        place = next(
-            number
-            for number, (start, end) in enumerate(spans)
-            if start <= each.start_ns and each.end_ns <= end
-        )
-        events = read[place]
-        looked_ns = each.latency_ns
-        if len(events) >= most and events[-1].t_ns < each.end_ns:
-            looked_ns = max(0, events[-1].t_ns - each.start_ns)
-            length, looked = format_duration(each.latency_ns), format_duration(looked_ns)
-            notes.append(f"{each.what()}: of {length} only the first {looked} were looked at")
-        found.append(scenes[place].explain(each, 0, looked_ns))
+    for window, looked in zip(windows, _looked_at(trace, summary, windows, most), strict=True):
+        end_ns = None
+        if looked.length_ns < window.latency_ns:
+            end_ns = window.start_ns + looked.length_ns
+            length, part = format_duration(window.latency_ns), format_duration(looked.length_ns)
+            notes.append(f"{window.what()}: of {length} only the first {part} were looked at")
+        scene = Scene(looked.events, looked.start_ns, summary.losses, end_ns)
+        found.append(scene.explain(window, 0, looked.length_ns))
     return _ranked(found), notes
 
 
@@ -248,23 +240,31 @@ def _surroundings(window: Window, summary: "Summary") -> tuple[int, int]:
     )
 
 
-def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
-        else:
-            found.append((start, end))
-    return found
+class _Looked(NamedTuple):
+    events: "Sequence[Event]"
+    start_ns: int  # when they begin, a while before the window
+    length_ns: int  # how much of the window they cover
 
 
-def _by_span(trace: "Trace", spans: Sequence[tuple[int, int]], most: int) -> "list[list[Event]]":
-    found: list[list[Event]] = [[] for _ in spans]
-    place = 0
-    for event in trace.events(spans, most) if spans else ():
-        while place < len(spans) - 1 and event.t_ns > spans[place][1]:
-            place += 1
-        found[place].append(event)
-    for events in found:
-        events.sort(key=lambda event: event.t_ns)  # damaged traces go back
-    return found
+def _looked_at(
+    trace: "Trace", summary: "Summary", windows: Sequence[Window], most: int
+) -> Iterator[_Looked]:
+    """Yield the first events of each window, after those of the time before, read in one go."""
+    spans = [_surroundings(each, summary) for each in windows]
+    parts = [
+        part
+        for window, (start_ns, end_ns) in zip(windows, spans, strict=True)
+        for part in ((start_ns, window.start_ns - 1), (window.start_ns, end_ns))
+        if part[0] <= part[1]
+    ]
+    events = sorted(trace.events(parts, most), key=lambda event: event.t_ns)  # damaged ones go back
+    times = [event.t_ns for event in events]
+    for window, (start_ns, end_ns) in zip(windows, spans, strict=True):
+        first, begin = bisect_left(times, start_ns), bisect_left(times, window.start_ns)
+        if begin - first >= most:  # perhaps not up to where the window begins
+            first, start_ns = begin, window.start_ns
+        end, length_ns = bisect_right(times, end_ns), window.latency_ns
+        if end - begin >= most:
+            end = begin + most
+            length_ns = min(length_ns, times[end - 1] - window.start_ns)
+        yield _Looked(events[first:end], start_ns, length_ns)

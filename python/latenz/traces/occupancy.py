@@ -159,10 +159,15 @@ class Occupancy:
         events: All of a stretch, in the order of their times.
         start_ns: When the stretch begins, a while before what is looked at.
         losses: Where events are missing.
+        end_ns: Until when there were no others; None: after a CPU's last one nothing is known.
     """
 
     def __init__(
-        self, events: "Iterable[Event]", start_ns: int, losses: "Sequence[Loss]" = ()
+        self,
+        events: "Iterable[Event]",
+        start_ns: int,
+        losses: "Sequence[Loss]" = (),
+        end_ns: int | None = None,
     ) -> None:
         self._start_ns = start_ns
         self._losses = Losses(losses)
@@ -170,6 +175,8 @@ class Occupancy:
         self._virtual: dict[int, _VirtualCpu] = {}
         for event in events:
             self._take(event)
+        if end_ns is not None:
+            self._go_on(end_ns, losses)
         self.stretches: dict[int, list[Stretch]] = {
             number: cpu.stretches for number, cpu in self._cpus.items()
         }
@@ -180,6 +187,14 @@ class Occupancy:
         first = bisect_right(stretches, start_ns, key=lambda each: each.end_ns)
         last = bisect_left(stretches, end_ns, key=lambda each: each.start_ns)
         return [each.within(start_ns, end_ns) for each in stretches[first:last]]
+
+    def _go_on(self, end_ns: int, losses: "Sequence[Loss]") -> None:
+        """What had a CPU at its last event had it on, up to a loss."""
+        for which, cpu in self._cpus.items():
+            known = [
+                each.start_ns for each in losses if each.cpu == which and each.end_ns > cpu.last_ns
+            ]
+            cpu.close(min([end_ns, *known]), self._virtual.get(cpu.pid))
 
     def _take(self, event: "Event") -> None:
         cpu = self._cpus.get(event.cpu)

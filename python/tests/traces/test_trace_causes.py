@@ -238,6 +238,38 @@ def test_of_a_wait_with_very_many_events_the_beginning_is_explained(
     assert "of 800 µs only the first" in cut.notes[0]
 
 
+def test_a_wait_with_very_many_events_leaves_enough_for_one_within_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both lie in the same busy 0.8 ms; the second begins after more events than one may have."""
+    lines = _exit_trace("EPT_VIOLATION", 5_000_000, []).splitlines()
+    lines[-1:-1] = [
+        f"  busy-902 [000] d..2. 5.{3001 + number:06}: irq_handler_{edge}"
+        for number in range(799)
+        for edge in ("entry: irq=24 name=eth0", "exit: irq=24 ret=handled")
+    ]
+    for at_us, text in (
+        (3600, "kvm_exit: vcpu 1 reason IO_INSTRUCTION rip 0x1 info1 0x0 info2 0x0"),
+        (3750, "kvm_entry: vcpu 1, rip 0x1"),
+    ):
+        later = next(number for number, line in enumerate(lines) if f" 5.{at_us:06}:" in line)
+        lines.insert(later, f"  CPU 1/KVM-910 [002] d..2. 5.{at_us:06}: {text}")
+    path = tmp_path / "trace.txt"
+    path.write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr(explaining, "_MOST_EVENTS", 800)
+    monkeypatch.setattr(explaining, "_FEWEST_EVENTS", 100)
+    found = explain(open_trace(path), 2)
+    long, short = found.causes
+    assert {share.cause for share in long.shares} == {"exit:EPT_VIOLATION", "not-looked-at"}
+    assert sum(share.share_ns for share in long.shares) == long.latency_ns == 800_000
+    assert [(share.cause, share.share_ns) for share in short.shares] == [
+        ("exit:IO_INSTRUCTION", 150_000)
+    ]
+    assert len(found.notes) == 1
+    many = explain(open_trace(path), 20).causes
+    assert [cause.what for cause in many if cause.first.cause == "not-looked-at"] == []
+
+
 def test_a_cpu_whose_events_were_lost_is_not_called_silent(tmp_path: Path) -> None:
     """In place of a gap in which nothing is traced: one that the tracer says it has lost."""
     trace = planting.trace_with("smi-like-gap", 4)
