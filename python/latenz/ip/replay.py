@@ -20,8 +20,8 @@ _WIDTHS = (16, 32, 48)
 _SEGMENT_SAMPLES = 4096
 _MOST_DEPTH = 65536
 _MOST_CYCLES = 1_000_000_000
-_SOME_MINUTES = 100_000_000
-"""Cycles that are simulated in a few minutes."""
+_SOME_MINUTES = 20_000_000
+"""Cycles that are simulated in some minutes: GHDL takes about a minute for 3 million."""
 _LEAST_QUEUE = 16
 _MOST_QUEUE = 1024
 _AFTER_END = 20

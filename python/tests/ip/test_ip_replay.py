@@ -242,7 +242,7 @@ def test_a_trace_too_fine_to_be_simulated_gets_a_clock_that_does(tmp_path):
         replay.Plan.of(trace, "drop", None)
     clock = re.search(r"--clock (\w+);", str(refused.value))[1]
     plan = replay.Plan.of(trace, "drop", parse_frequency(clock))
-    assert 10**6 < plan.cycles < 2 * 10**8
+    assert 10**6 < plan.cycles < 3 * 10**7, "some minutes"
 
 
 def test_other_latencies_are_not_compared_with_the_traces_own(tmp_path):
