@@ -130,7 +130,7 @@ class Context:
         nodes = [
             int(path.rpartition("node")[2])
             for path in self.root.glob("/sys/devices/system/node/node[0-9]*")
-            if (_list_in(self.root, f"{path}/cpulist") or frozenset()) & cpus
+            if (list_in(self.root, f"{path}/cpulist") or frozenset()) & cpus
         ]
         return format_list(frozenset(nodes))
 
@@ -199,7 +199,7 @@ def _given(cpus: str, online: frozenset[int]) -> frozenset[int]:
 
 def online_cpus(root: Root) -> frozenset[int]:
     """Return the CPUs in use; none if that cannot be read."""
-    cpus = _list_in(root, f"{_CPU}/online")
+    cpus = list_in(root, f"{_CPU}/online")
     if cpus is not None:
         return cpus
     for path, pattern in (
@@ -214,7 +214,7 @@ def online_cpus(root: Root) -> frozenset[int]:
 def isolated_cpus(root: Root) -> frozenset[int]:
     """Return the CPUs that a machine isolates: by isolcpus=, by a cpuset, or else by nohz_full=."""
     for path in (f"{_CPU}/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated", f"{_CPU}/nohz_full"):
-        if cpus := _list_in(root, path):
+        if cpus := list_in(root, path):
             return cpus
     last = max(online_cpus(root), default=0)
     given = dict(parse_command_line(root.read("/proc/cmdline") or ""))
@@ -227,7 +227,8 @@ def isolated_cpus(root: Root) -> frozenset[int]:
     return frozenset()
 
 
-def _list_in(root: Root, path: str) -> frozenset[int] | None:
+def list_in(root: Root, path: str) -> frozenset[int] | None:
+    """Return the CPUs that a file lists; None if it cannot be read or is no list."""
     text = root.read(path)
     try:
         return None if text is None else parse_list(text)

@@ -24,7 +24,7 @@ from latenz.tune.changes import (
     start_ticks,
 )
 from latenz.tune.check import Check, printable
-from latenz.tune.context import Context, NotKnown
+from latenz.tune.context import Context, NotKnown, list_in
 from latenz.tune.cpus import format_list, parse_list, parse_mask
 from latenz.tune.lasting import ByHand, Draft, Wish, add_disabled, add_lasting, for_built_in
 from latenz.tune.lasting_boot import add_command_line
@@ -210,10 +210,12 @@ def _can_act(entry: Entry, context: Context, draft: Draft) -> bool:
 def _second_threads(context: Context) -> frozenset[int]:
     """Return the isolated CPUs that are not the first of their core."""
     found = {
-        cpu: context.root.read(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        cpu: list_in(
+            context.root, f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
+        )
         for cpu in context.isolated
     }
-    return frozenset(cpu for cpu, text in found.items() if text and cpu != min(parse_list(text)))
+    return frozenset(cpu for cpu, core in found.items() if core and cpu != min(core))
 
 
 def _add_now(entries: Sequence[Entry], context: Context, draft: Draft) -> None:

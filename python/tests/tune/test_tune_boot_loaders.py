@@ -204,6 +204,9 @@ def test_an_isolated_cpu_is_not_switched_off_with_its_sibling(tmp_path: Path) ->
     assert {each[:28] for each in advice(plan)} == {"CPU 2 would be gone with SMT"}
     plan = planned(root, cpus="1", choice=choice)
     assert {change.kind for change in plan.changes} >= {"write", "file"}
+    for damaged in ("\n", "many\n"):
+        write_files(root, {f"{folder}/cpu2/topology/thread_siblings_list": damaged})
+        assert not any("gone with SMT" in each for each in advice(planned(root, cpus="2")))
 
 
 def test_who_isolates_the_boot_cpu_is_warned(tmp_path: Path) -> None:
