@@ -21,6 +21,7 @@ from axi import Master
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 from designs import DESIGNS, all_generics
+from memory import BASE, Memory
 from processor import CLOCK_NS, acknowledge, edges, handler, interrupts, replay
 
 from latenz.ip.edges import read_edges
@@ -120,6 +121,10 @@ class Board:
         self._windows = [Master(dut, prefix) for prefix in prefixes]
         if not alone:
             self._windows.append(Master(dut, self._design.generator))
+        if self._design.ring is not None:
+            memory = Memory(dut, 1 << self._scenario["ring_log2"])
+            cocotb.start_soon(memory.run())
+            self._windows += [Master(dut, self._design.ring), memory]
         await ClockCycles(dut.aclk, 4)
         dut.aresetn.value = 1
         await ClockCycles(dut.aclk, 2)
@@ -133,7 +138,14 @@ class Board:
     def description(self) -> bytes:
         """Return what the board says of itself."""
         generics = self._generics
-        published = not any(generics.get(name) == "true" for name in ADDITIONS)
+        has_ring = self._design.ring is not None
+        published = not has_ring and not any(generics.get(name) == "true" for name in ADDITIONS)
+        ring = {
+            "registers": len(self._windows) - 2,
+            "memory": len(self._windows) - 1,
+            "base": BASE,
+            "size_log2": self._scenario["ring_log2"],
+        }
         instances = [
             {
                 "name": instance.name,
@@ -142,6 +154,7 @@ class Board:
                 "published": published,
                 "from_event": instance.from_event,
                 "to_event": instance.to_event,
+                **({"ring": ring} if has_ring else {}),
             }
             for number, instance in enumerate(self._design.instances)
         ]
@@ -175,7 +188,7 @@ class Board:
                 return
             client.answer(answer)
 
-    async def _read(self, master: Master, address: int, count: int) -> Answer:
+    async def _read(self, master: Master | Memory, address: int, count: int) -> Answer:
         content = b""
         for index in range(count):
             place = (address & ~3) + WORD * index
@@ -187,7 +200,7 @@ class Board:
             content += word.to_bytes(WORD, "little")
         return Answer(OKAY, count, 0, content)
 
-    async def _write(self, master: Master, address: int, written: bytes) -> Answer:
+    async def _write(self, master: Master | Memory, address: int, written: bytes) -> Answer:
         for offset in range(0, len(written), WORD):
             place = (address & ~3) + offset
             if place >= master.size:

@@ -35,11 +35,16 @@ class Instance:
 
 @dataclass(frozen=True)
 class Design:
-    """A top entity: its source and the Latencies IPs in it; window 2 i is the S00 of number i."""
+    """A top entity: its source and the Latencies IPs in it; window 2 i is the S00 of number i.
+
+    `generator` and `ring` are the ports' prefixes of what has the next windows: a generator of
+    random words; a stream_ring_writer, whose memory is the window behind it.
+    """
 
     source: Path
     instances: tuple[Instance, ...]
-    generator: str | None
+    generator: str | None = None
+    ring: str | None = None
 
 
 DESIGNS = {
@@ -54,7 +59,11 @@ DESIGNS = {
     "latencies_ip": Design(
         HDL / "latencies_ip/rtl/latencies_ip.vhd",
         (Instance("latencies_ip", "", "irq_in rises", "ack_in rises"),),
-        None,
+    ),
+    "latency_stream": Design(
+        HDL / "latency_stream/rtl/latency_stream.vhd",
+        (Instance("latency_stream", "", "irq_in rises", "ack_in rises"),),
+        ring="ring_axi",
     ),
 }
 

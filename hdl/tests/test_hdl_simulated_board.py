@@ -1,5 +1,6 @@
 """The simulated board: what it serves, that it repeats itself, and that nothing of it stays."""
 
+import itertools
 import json
 import os
 import random
@@ -27,6 +28,7 @@ OKAY, SLVERR, DECERR, REFUSED = 0, 2, 3, 255
 WE, LAST, MAX, MIN, NUM = 0x00, 0x08, 0x0C, 0x10, 0x14
 ORPHANS, MISSED, TIMEOUT, TIMEOUTS = 0x4C, 0x54, 0x5C, 0x60
 REQUESTS, OVERRUNS = 0x18, 0x14
+ENABLE, BASE_LOW, WRITTEN, CONSUMED = 0x00, 0x04, 0x10, 0x14
 START_LIMIT_S = 120
 
 
@@ -163,6 +165,39 @@ def drawn(answers: Answers, seed: int) -> Iterator[int]:
         if int(chance.random() * answers.late_one_in) == 0:
             latency += 1 + int(chance.random() * answers.late_cycles)
         yield latency
+
+
+def test_samples_go_into_the_memory_of_the_ring() -> None:
+    """Word by word as sample_stream.md has it: tick, latency, channel and number."""
+    answers = Answers(least_cycles=3, spread_cycles=9, late_one_in=4, late_cycles=30)
+    scenario = Scenario(period_cycles=100, answers=answers, seed=11, ring_log2=3)
+    with (
+        simulated_board("latency_stream", {"channel_g": 5}, scenario) as path,
+        closing(Client(path)) as client,
+    ):
+        (instance,) = client.describe()["instances"]
+        ring = instance["ring"]
+        assert not instance["published"]
+        assert (ring["registers"], ring["memory"], ring["size_log2"]) == (2, 3, 3)
+        client.write(2, BASE_LOW, ring["base"], 0, 3)
+        client.write(2, ENABLE, 1)
+        client.write(1, WE, 1)
+        client.wait(4_000)
+        assert client.read(2, WRITTEN) == [8]
+        words = client.read(3, 0, 32)
+        expected = list(itertools.islice(drawn(answers, 11), 100))
+        latencies = [words[4 * i + 2] for i in range(8)]
+        assert any(expected[i : i + 8] == latencies for i in range(50))
+        assert [words[4 * i + 3] for i in range(8)] == [i << 25 | 5 << 16 for i in range(8)]
+        starts = [words[4 * i + 1] << 32 | words[4 * i] for i in range(8)]
+        assert {b - a for a, b in itertools.pairwise(starts)} == {100}
+        assert client.ask(WRITE, 3, 1, 0, bytes(4)) == (SLVERR, 0, 0)
+        assert client.ask(READ, 3, 2, 124) == (DECERR, 1, 1)
+        assert len(client.receive(4)) == 4
+        client.write(2, CONSUMED, 8)
+        client.wait(100)
+        assert client.read(2, WRITTEN) == [16]
+        assert client.read(3, 0, 32) != words
 
 
 def test_ip_alone_measures_exactly_what_was_drawn() -> None:
@@ -317,6 +352,7 @@ def test_files_that_are_no_edges_are_named(tmp_path: Path, text: str, where: str
         ("latency_bench", {}, Scenario(answers=Answers(least_cycles=0)), "least_cycles"),
         ("latency_bench", {}, Scenario(replay=Path("x")), "latencies_ip"),
         ("latencies_ip", {}, Scenario(replay=Path("/nowhere")), "/nowhere"),
+        ("latency_stream", {}, Scenario(ring_log2=21), "ring_log2"),
     ],
 )
 def test_what_makes_no_sense_is_told_in_one_line(

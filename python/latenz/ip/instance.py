@@ -312,6 +312,9 @@ def open_instances(link: Link, name: str | None = None) -> list[LatenciesInstanc
     places = link.board.instances
     if len({place.name for place in places}) < len(places):
         raise BadInput("two of its instances have one name", link.name)
+    rings = [place.ring.registers for place in places if place.ring]
+    if len(set(rings)) < len(rings):
+        raise BadInput("two of its instances have one ring", link.name)
     chosen = [place for place in places if name in (None, place.name)]
     if not chosen:
         names = [place.name for place in places]

@@ -35,6 +35,20 @@ _PAUSE_CYCLES = 2_000
 _PAUSE_S = 0.002
 
 
+class Ring(BaseModel):
+    """Where the ring in memory is into which a `stream_ring_writer` puts an IP's samples."""
+
+    model_config = ConfigDict(frozen=True)
+    registers: int = Field(ge=0, le=255)
+    """Window of the writer."""
+    memory: int = Field(ge=0, le=255)
+    """Window of the ring."""
+    base: int = Field(ge=0, lt=1 << 64, multiple_of=16)
+    """Address of the ring on the writer's bus."""
+    size_log2: int = Field(ge=0, le=28)
+    """It has 2 to this power records of 16 bytes."""
+
+
 class Place(BaseModel):
     """Where one Latencies IP is on a board, and what it measures."""
 
@@ -46,6 +60,7 @@ class Place(BaseModel):
     """It has none of the additions, so nothing but the seven published registers."""
     from_event: str = Field(default="irq_in", max_length=200)
     to_event: str = Field(default="ack_in", max_length=200)
+    ring: Ring | None = None
 
 
 class Board(BaseModel):
@@ -98,6 +113,31 @@ class Link(Protocol):
 
     def close(self) -> None:
         """Leave the board alone."""
+
+
+class Window:
+    """A window of a board as a piece of memory.
+
+    Args:
+        link: The board.
+        number: Of the window.
+        size: In bytes.
+    """
+
+    def __init__(self, link: Link, number: int, size: int) -> None:
+        self.name = f"{link.name}, window {number}"
+        self.size = size
+        self._link = link
+        self._number = number
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return bytes; both numbers are multiples of 4."""
+        words = self._link.read(self._number, offset, size // WORD)
+        return struct.pack(f"<{len(words)}I", *words)
+
+    def write(self, offset: int, word: int) -> None:
+        """Write one word."""
+        self._link.write(self._number, offset, word)
 
 
 class _Closing:

@@ -249,8 +249,8 @@ def _notes(recorded: Recorder) -> list[str]:
     if account.unread:
         largest = max(told.max for told in account.statistics)
         notes.append(
-            f"{account.unread} samples were measured and not read, because the memory was full; "
-            f"they count as missed. The largest of all was {clock.to_ns(largest)} ns"
+            f"{account.unread} samples were measured and not read, because {recorded.memory} was "
+            f"full; they count as missed. The largest of all was {clock.to_ns(largest)} ns"
         )
     if account.series > 1:
         notes.append(

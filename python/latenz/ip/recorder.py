@@ -4,14 +4,30 @@ Nothing is read twice, and what is not read is counted: a sample is in the set, 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from latenz.errors import BadInput
 from latenz.importers.sets import Spool
 from latenz.ip.instance import Bins, LatenciesInstance, Samples, Statistics
 from latenz.ip.journaled import Journaled
+from latenz.ip.link import Ring, Window
+from latenz.ip.ring import (
+    RECORD_BYTES,
+    SEQUENCES,
+    WRITER_BYTES,
+    Gaps,
+    Records,
+    RegisterRingWriter,
+    RingReader,
+)
 from latenz.ip.tally import Tally
+
+_MOST_RECORDS = 8_192
+"""Taken out of a ring at once: then their places are handed back."""
+_MOST_SENT = 0xFFFF_FFFF
 
 
 @dataclass
@@ -20,7 +36,8 @@ class Account:
 
     Attributes:
         series: How many there were.
-        unread: Samples that were measured, and not read: the memory was full, or overwritten.
+        unread: Samples that were measured, and not read: the memory was full, or overwritten, or
+            the ring was full.
         beyond: Samples that are all ones: that long at least. Not among the rows.
         at_least: Latencies that are not among the rows, and how many cycles each has at least:
             measurements that the watchdog gave up, and the longest of the unread ones.
@@ -54,7 +71,10 @@ class Recorder(ABC):
     Attributes:
         spool: The samples, in nanoseconds.
         account: What became of them.
+        memory: What holds the samples that were not read yet.
     """
+
+    memory = "the memory"
 
     def __init__(self, instance: LatenciesInstance) -> None:
         self.instance = instance
@@ -249,18 +269,109 @@ class Freezing(Recorder):
         self._close(self._num - self._tally.n)
 
 
+class Streaming(Recorder):
+    """Reads the ring in memory into which a stream_ring_writer puts every sample.
+
+    What finds no place there is dropped by the IP and counted: as unread. The numbers of the
+    records must show as many gaps, and the IP must have sent as many samples as were read.
+
+    Args:
+        instance: The IP; it has a stream.
+        ring: Where the ring is.
+
+    Raises:
+        BadInput: The IP has no stream.
+    """
+
+    memory = "the ring"
+
+    def __init__(self, instance: LatenciesInstance, ring: Ring) -> None:
+        if not instance.has("stream"):
+            raise BadInput("it has no stream, but a ring behind it", instance.where)
+        super().__init__(instance)
+        self._ring = ring
+        self._memory = Window(instance.link, ring.memory, RECORD_BYTES << ring.size_log2)
+        self._writer = RegisterRingWriter(Window(instance.link, ring.registers, WRITER_BYTES))
+
+    def begin(self) -> None:
+        """Begin to measure; what waits in the IP is of the last series, and thrown away."""
+        self.instance.stop()
+        pause = self.instance.link.pause
+        consumed = self._writer.begin(self._ring.base, self._ring.size_log2, pause)
+        self._reader = RingReader(self._memory, self._writer, consumed)
+        for _ in self._rest():
+            pass
+        self._channels: set[int] = set()
+        self._gaps = Gaps(first=0)
+        self.instance.start()
+
+    def poll(self) -> int:
+        """Read what is new; return the samples read so far."""
+        self._take(self._reader.read(_MOST_RECORDS))
+        return self.kept
+
+    def finish(self) -> None:
+        """Read the rest, also what still waits in the IP."""
+        for records in self._rest():
+            self._take(records)
+        self._writer.stop(self.instance.link.pause)
+        self.account.disagreements += self._stream_differences()
+        self._close(self.instance.register("stream_dropped"))
+
+    def _stream_differences(self) -> Iterator[str]:
+        sent, read = self.instance.register("stream_sent"), self._tally.n
+        if sent != min(read, _MOST_SENT):
+            yield f"stream_sent is {sent} there, {read} were in the ring"
+        dropped = self.instance.register("stream_dropped")
+        counted = self._num < self.instance.configuration.most_num
+        gaps = self._gaps.until(self._num) if counted else self._gaps.dropped
+        if gaps > dropped or (counted and (dropped - gaps) % SEQUENCES):
+            yield f"stream_dropped is {dropped} there, {gaps} by the numbers of the records"
+
+    def _rest(self) -> Iterator[Records]:
+        """Give records until none comes any more."""
+        while True:
+            self.instance.link.pause()
+            records = self._reader.read(_MOST_RECORDS)
+            if not len(records):
+                return
+            yield records
+
+    def _take(self, records: Records) -> None:
+        self._channels.update(np.unique(records.channel).tolist())
+        if len(self._channels) > 1:
+            raise BadInput(
+                f"records of several IPs are in it: channels {sorted(self._channels)}",
+                f"ring of {self.instance.where}",
+                "latenz ip reads rings of one IP; see docs/ip.md for others",
+            )
+        self._gaps.add(records)
+        timed = self.instance.has("time_stamp")
+        self._keep(Samples(records.latency, records.start if timed else None))
+        if self._writer.bus_error:
+            raise BadInput(
+                "the memory refuses its records",
+                f"ring of {self.instance.where}",
+                f"is there memory at {self._ring.base:#x}, as the board says?",
+            )
+
+
 def recorder(instance: LatenciesInstance, wanted: int | None, continuous: bool) -> Recorder:
-    """Return what suits: the memory is filled once if that is enough, else read as a ring.
+    """Return what suits: the memory is filled once if that is enough, else a ring is read.
+
+    That is the ring in the board's memory if there is one, else the IP's own memory.
 
     Args:
         instance: The IP.
         wanted: Samples; None: as many as come.
         continuous: Read while it is measured, even if the memory would do.
     """
-    configuration = instance.configuration
+    configuration, ring = instance.configuration, instance.place.ring
+    fits = wanted is not None and wanted <= configuration.depth
+    if ring is not None and (continuous or not fits or instance.has("freeze")):
+        return Streaming(instance, ring)
     if instance.has("freeze"):
         return Freezing(instance)
-    fits = wanted is not None and wanted <= configuration.depth
     if configuration.extended and (continuous or not fits):
         return Draining(instance)
     return Filling(instance, wanted)

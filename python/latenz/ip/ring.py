@@ -10,19 +10,24 @@ IP's channel in 55:48, whether the latency is longer than its width can hold in 
 the sample modulo 128 in 63:57.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from latenz.errors import BadInput
-from latenz.icc.region import DeviceRegion, Region
 from latenz.ip.instance import Words
+from latenz.ip.registers import STREAM_RING_WRITER_FIELDS as FIELDS
 from latenz.ip.registers import STREAM_RING_WRITER_OFFSETS as OFFSETS
 
 RECORD_BYTES = 16
+WRITER_BYTES = 4096
+"""The registers of a stream_ring_writer."""
 _COUNT = 1 << 32
-_SEQUENCES = 128
+_PATIENCE = 1_000
+"""How often it is looked whether the writes under way are finished."""
+SEQUENCES = 128
 _MOST_LOG2 = 31
 
 
@@ -62,24 +67,54 @@ class Records:
 class Gaps:
     """Finds dropped samples by the sequence numbers, for each channel.
 
+    Args:
+        first: Number of the first sample that is looked for; None: that of the first record.
+
     Attributes:
         dropped: How many, if never 128 or more were dropped at once; the IP's `stream_dropped` is
             exact.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first: int | None = None) -> None:
         self.dropped = 0
+        self._first = first
         self._next: dict[int, int] = {}
 
     def add(self, records: Records) -> None:
         """Look at the next records."""
         for channel in np.unique(records.channel).tolist():
             sequence = records.sequence[records.channel == channel].tolist()
-            expected = self._next.get(channel, sequence[0])
+            first = sequence[0] if self._first is None else self._first
+            expected = self._next.get(channel, first)
             for number in sequence:
-                self.dropped += (number - expected) % _SEQUENCES
-                expected = (number + 1) % _SEQUENCES
+                self.dropped += (number - expected) % SEQUENCES
+                expected = (number + 1) % SEQUENCES
             self._next[channel] = expected
+
+    def until(self, num: int) -> int:
+        """Return how many were dropped of a series of so many samples, of one channel.
+
+        Those behind its last record are among them.
+        """
+        expected = next(iter(self._next.values()), self._first or 0)
+        return self.dropped + (num - expected) % SEQUENCES
+
+
+class Memory(Protocol):
+    """What a reader needs of the ring: a `Region`, or a window of a board."""
+
+    name: str
+    size: int
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return bytes; both numbers are multiples of 4."""
+
+
+class Registers(Memory, Protocol):
+    """Memory that can be written, too."""
+
+    def write(self, offset: int, word: int) -> None:
+        """Write one word."""
 
 
 class RingWriter(Protocol):
@@ -99,7 +134,7 @@ class RegisterRingWriter:
         registers: Its window.
     """
 
-    def __init__(self, registers: DeviceRegion) -> None:
+    def __init__(self, registers: Registers) -> None:
         self._registers = registers
 
     @property
@@ -117,7 +152,66 @@ class RegisterRingWriter:
 
     def consume(self, count: int) -> None:
         """Hand back every place up to this count of records, modulo 2**32."""
-        self._registers.write(OFFSETS["consumed"], count)
+        self._write("consumed", count)
+
+    @property
+    def bus_error(self) -> bool:
+        """Whether the memory refused a record; nothing more is taken then."""
+        return self._status("bus_error")
+
+    def begin(self, base: int, size_log2: int, pause: Callable[[], None]) -> int:
+        """Let it fill a ring from now on; what was in one before is forgotten.
+
+        Args:
+            base: Address of the ring on its bus.
+            size_log2: The ring has 2 to this power records.
+            pause: Lets a little time pass.
+
+        Returns:
+            How many records it has written so far, and how many are handed back.
+
+        Raises:
+            BadInput: It does not come to rest, or its bus has no such address.
+        """
+        self.stop(pause)
+        self._write("status", FIELDS["status_bus_error"].at(1))
+        for name, value in (
+            ("base_low", base & 0xFFFF_FFFF),
+            ("base_high", base >> 32),
+            ("size_log2", size_log2),
+        ):
+            self._write(name, value)
+            if (told := self._read(name)) != value:
+                raise BadInput(
+                    f"its {name} is {told:#x} after {value:#x} was written",
+                    self._registers.name,
+                    "is this a stream_ring_writer, and the ring where its bus can reach it?",
+                )
+        written = self.written()
+        self.consume(written)
+        self._write("enable", 1)
+        return written
+
+    def stop(self, pause: Callable[[], None]) -> None:
+        """Let it take no more records, and finish those under way.
+
+        Raises:
+            BadInput: It does not come to rest.
+        """
+        self._write("enable", 0)
+        for _ in range(_PATIENCE):
+            if self._status("idle"):
+                return
+            pause()
+        raise BadInput(
+            "its writes do not end", self._registers.name, "does the memory behind it answer?"
+        )
+
+    def _status(self, bit: str) -> bool:
+        return bool(FIELDS[f"status_{bit}"].of(self._read("status")))
+
+    def _write(self, name: str, value: int) -> None:
+        self._registers.write(OFFSETS[name], value)
 
     def _read(self, name: str) -> int:
         return int.from_bytes(self._registers.read(OFFSETS[name], 4), "little")
@@ -135,7 +229,7 @@ class RingReader:
         BadInput: The memory is no ring of records.
     """
 
-    def __init__(self, memory: Region, writer: RingWriter, consumed: int = 0) -> None:
+    def __init__(self, memory: Memory, writer: RingWriter, consumed: int = 0) -> None:
         self._memory = memory
         self._writer = writer
         self._consumed = consumed % _COUNT

@@ -26,10 +26,11 @@ from latenz.keeper import KeptProgram
 from latenz.progress import counting
 from latenz.setup import ensure_group
 
-DESIGNS = ("latency_bench", "latencies_ip")
+DESIGNS = ("latency_bench", "latencies_ip", "latency_stream")
 LEAST_PERIOD_CYCLES = 8
 _HDL = Path(__file__).parents[3] / "hdl"
 _MOST_CYCLES = 1 << 31
+_MOST_RING_LOG2 = 20
 _START_LIMIT_S = 300.0
 _PAUSE_S = 0.02
 _GRACE_S = 2.0
@@ -70,6 +71,7 @@ class Scenario:
         lose_every: Every how many interrupts one does not reach the processor; 0: none.
         replay: File of edges (see `latenz.ip.edges`) that drives `latencies_ip` instead. Its
             cycle 0 is the first clock cycle of the first `wait`.
+        ring_log2: The memory behind `latency_stream` holds 2 to this power records.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -80,6 +82,7 @@ class Scenario:
     seed: int = 1
     lose_every: int = 0
     replay: Path | None = None
+    ring_log2: int = 8
 
 
 _SCENARIO = TypeAdapter(Scenario)
@@ -118,6 +121,7 @@ def checked(scenario: Scenario, design: str) -> Scenario:
         "spread_cycles": (scenario.answers.spread_cycles, 0, _MOST_CYCLES),
         "late_one_in": (scenario.answers.late_one_in, 0, _MOST_CYCLES),
         "late_cycles": (scenario.answers.late_cycles, 1, _MOST_CYCLES),
+        "ring_log2": (scenario.ring_log2, 0, _MOST_RING_LOG2),
     }
     for name, (value, least, most) in ranges.items():
         if not least <= value <= most:
@@ -136,7 +140,8 @@ def simulated_board(
     """Build and start a simulated board; give the Unix socket it serves; end it afterwards.
 
     Args:
-        design: `latency_bench` (generator, T1 and T2) or `latencies_ip` alone.
+        design: `latency_bench` (generator, T1 and T2), `latencies_ip` alone, or `latency_stream`
+            (one with a ring in memory behind it).
         generics: Of the design; those not named keep their defaults.
         scenario: What happens around the design; None: the defaults.
         progress: Show on standard error that it starts, if that is a terminal.

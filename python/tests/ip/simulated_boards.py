@@ -2,9 +2,13 @@
 
 import json
 import os
+import pty
 import random
+import re
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 
 import pytest
 
@@ -24,6 +28,7 @@ ADDITIONS = {
     "histogram_g": True,
     "self_test_g": True,
 }
+CYCLE_NS = 10
 PERIOD = 250
 LOSE_EVERY = 20
 
@@ -56,6 +61,47 @@ def drawn(answers, seed, count):
             cycles += 1 + below(answers.late_cycles)
         found.append(cycles)
     return found
+
+
+def column(sample_set, name):
+    return [value for batch in sample_set.batches(name) for value in batch.column(0).to_pylist()]
+
+
+def never():
+    return False
+
+
+def nobody(_done):
+    pass
+
+
+class Reading:
+    """Reads without end, on a terminal whose progress bar has shown that samples come."""
+
+    def __init__(self, target, run):
+        command = [sys.executable, "-m", "latenz", "ip", "read", target, "--continuous", "-o", run]
+        self._leader, follower = pty.openpty()
+        self.program = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=follower, env={**os.environ, "TERM": "xterm"}
+        )
+        os.close(follower)
+        self.said = b""
+        while not re.search(rb"[1-9][0-9]{2,}/\?", self.said):
+            self.said += os.read(self._leader, 4096)
+        self._listener = threading.Thread(target=self._listen)
+        self._listener.start()
+
+    def _listen(self):
+        with suppress(OSError):  # of a terminal whose program has ended
+            while part := os.read(self._leader, 4096):
+                self.said += part
+
+    def ended(self):
+        """Wait for the end; return its exit status, and all it said."""
+        status = self.program.wait(200)
+        self._listener.join()
+        os.close(self._leader)
+        return status, self.said
 
 
 @pytest.fixture(scope="module")

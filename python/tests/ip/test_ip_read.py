@@ -4,18 +4,25 @@ and the report shows them. GHDL runs the hardware; nothing stands in for anythin
 import itertools
 import json
 import os
-import pty
-import re
 import signal
 import subprocess
 import sys
-import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from simulated_boards import LOSE_EVERY, PERIOD, document, drawn, latenz
+from simulated_boards import (
+    CYCLE_NS,
+    LOSE_EVERY,
+    PERIOD,
+    Reading,
+    column,
+    document,
+    drawn,
+    latenz,
+    never,
+    nobody,
+)
 
 from latenz.errors import BadInput
 from latenz.ip.configuration import Configuration
@@ -27,20 +34,6 @@ from latenz.ip.target import open_target
 from latenz.ip.watch import Watcher
 from latenz.statistics import summarize
 from latenz.store import open_sample_sets
-
-CYCLE_NS = 10
-
-
-def column(sample_set, name):
-    return [value for batch in sample_set.batches(name) for value in batch.column(0).to_pylist()]
-
-
-def never():
-    return False
-
-
-def nobody(_done):
-    pass
 
 
 def test_samples_are_what_the_processor_took(published, tmp_path):
@@ -342,35 +335,6 @@ def test_without_self_test_delays_are_not_shown(published):
     assert "wrong" not in {each["result"] for each in checks}
 
 
-class Reading:
-    """Reads without end, on a terminal whose progress bar has shown that samples come."""
-
-    def __init__(self, target, run):
-        command = [sys.executable, "-m", "latenz", "ip", "read", target, "--continuous", "-o", run]
-        self._leader, follower = pty.openpty()
-        self.program = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=follower, env={**os.environ, "TERM": "xterm"}
-        )
-        os.close(follower)
-        self.said = b""
-        while not re.search(rb"[1-9][0-9]{2,}/\?", self.said):
-            self.said += os.read(self._leader, 4096)
-        self._listener = threading.Thread(target=self._listen)
-        self._listener.start()
-
-    def _listen(self):
-        with suppress(OSError):  # of a terminal whose program has ended
-            while part := os.read(self._leader, 4096):
-                self.said += part
-
-    def ended(self):
-        """Wait for the end; return its exit status, and all it said."""
-        status = self.program.wait(200)
-        self._listener.join()
-        os.close(self._leader)
-        return status, self.said
-
-
 def test_interrupting_keeps_every_sample(published, tmp_path):
     target, expected = published
     run = tmp_path / "run"
@@ -385,17 +349,16 @@ def test_interrupting_keeps_every_sample(published, tmp_path):
     assert ",".join(map(str, cycles[:512])) in ",".join(map(str, expected))
 
 
-def test_a_kill_leaves_the_samples_that_were_read(tmp_path):
+@pytest.mark.parametrize("design", ["latencies_ip", "latency_stream"])
+def test_a_kill_leaves_the_samples_that_were_read(tmp_path, design):
     """Those with times: they are in the run's journal before the recording has ended."""
     answers = Answers(least_cycles=20, spread_cycles=40)
     expected = drawn(answers, 1, 50_000)
     run = tmp_path / "run"
     generics = {"time_stamp_g": True, "counters_g": True, "num_width_g": 32}
-    with simulated_board(
-        "latencies_ip", generics, Scenario(period_cycles=200, answers=answers)
-    ) as path:
+    with simulated_board(design, generics, Scenario(period_cycles=200, answers=answers)) as path:
         reading = Reading(f"unix:{path}", run)
-        journal = run / "latencies_ip/samples.journal"
+        journal = run / design / "samples.journal"
         while not (journal.exists() and journal.stat().st_size > 2_000):
             time.sleep(0.01)
         reading.program.kill()
