@@ -524,7 +524,9 @@ def _with_rest(cause: Cause, window: Window) -> Cause:
     rest_ns = window.latency_ns - cause.latency_ns
     evidence = f"the last {format_duration(rest_ns)} were not looked at: too many events"
     part = Part("after the beginning", rest_ns, 1)
-    share = Share("not-looked-at", rest_ns, 1, (part,), "certain", evidence, (), "")
+    name = "not-looked-at"
+    known = remedy(name)
+    share = Share(name, rest_ns, 1, (part,), "certain", evidence, known.tunings, known.advice)
     return replace(
         cause,
         latency_ns=window.latency_ns,

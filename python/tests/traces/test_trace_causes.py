@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -423,6 +424,14 @@ def test_every_tuning_that_is_advised_is_in_the_catalogue() -> None:
     sources = [*(each.tunings for each in reasons()), *(each.tunings for each in explanations())]
     advised = {each for tunings in sources for each in tunings}
     assert advised <= known, sorted(advised - known)
+
+
+def test_every_cause_of_the_documentation_is_explained() -> None:
+    page = (Path(__file__).parents[3] / "docs/explain-causes.md").read_text()
+    rows = page.partition("| cause | what was seen |")[2].partition("\n\n")[0].splitlines()
+    causes = [name for row in rows[2:] for name in re.findall(r"`([\w-]+)`", row.split("|")[1])]
+    assert len(causes) > 15
+    assert [name for name in causes if not meaning(name)] == []
 
 
 def test_no_reason_is_told_twice() -> None:
