@@ -196,6 +196,10 @@ def _can_act(entry: Entry, context: Context, draft: Draft) -> bool:
         gone = f"CPU {format_list(second)} would be gone with SMT, as the second of its core"
         draft.by_hand.append(ByHand((entry.id,), entry.title, f"{gone}: isolate the first ones"))
         return False
+    version = context.root.read("/proc/version") or ""  # without PREEMPT_DYNAMIC, it is ignored
+    if "'preempt=" in str(entry.boot) and version and "PREEMPT_DYNAMIC" not in version:
+        draft.by_hand.append(ByHand((entry.id,), entry.title, entry.advice))
+        return False
     try:
         for action in (*entry.now, *entry.boot):
             for value in action.model_dump().values():

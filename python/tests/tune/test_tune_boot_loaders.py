@@ -165,6 +165,18 @@ def test_options_of_modules_that_are_built_in_are_parameters_of_the_kernel(tmp_p
     assert written.path == "/etc/modprobe.d/latenz.conf"
 
 
+@pytest.mark.parametrize(("version", "given"), [("PREEMPT_DYNAMIC", True), ("SMP", False)])
+def test_a_kernel_that_cannot_choose_its_preemption_is_not_told_to(
+    tmp_path: Path, version: str, given: bool
+) -> None:
+    files = {"proc/version": f"Linux version 6.1 #1 {version} 6.1.1\n"}
+    files |= {"sys/kernel/debug/sched/preempt": "none (voluntary) full\n"} if given else {}
+    root = machine(tmp_path / "root", files)
+    [told] = advice(planned(root, choice=Choice(only=("cmdline-preempt",))))
+    assert ("add to the kernel command line: preempt=full" in told) == given
+    assert ("install such a kernel" in told) != given
+
+
 def test_not_all_cpus_are_kept_awake_where_the_isolated_ones_can_be(tmp_path: Path) -> None:
     root = debian(tmp_path / "root")
     both = ("cmdline-intel-idle-max-cstate", "host-cpuidle-state-disable")
