@@ -24,7 +24,8 @@ from systemrdl import RDLCompiler
 from systemrdl.node import RegNode
 
 from latenz.ip.instance import open_instances
-from latenz.ip.link import NotAnswered, SocketLink
+from latenz.ip.link import NotAnswered, SocketLink, Window
+from latenz.ip.ring import RegisterRingWriter, RingReader
 from latenz.ip.simulated import Answers, Scenario, simulated_board
 
 HDL = Path(__file__).parents[1]
@@ -298,6 +299,23 @@ class PlantedBoard:
         device.parent.mkdir(exist_ok=True)
         device.write_bytes(content)
 
+    def plant_ring(self) -> None:
+        """Two more maps of the IP's device: a writer that has written 5, and is idle; its ring."""
+        for name, words in (("ring-writer", [0, 0, 0, 0, 5, 0, 0, 2]), ("ring", [])):
+            maps = self.root / "sys/class/uio/uio0/maps"
+            folder = maps / f"map{len(list(maps.iterdir()))}"
+            folder.mkdir()
+            told = {"name": name, "size": f"{PAGE:#x}", "offset": "0x0", "addr": "0x870000000"}
+            for file, text in told.items():
+                (folder / file).write_text(f"{text}\n")
+            with (self.root / "dev/uio0").open("ab") as device:
+                device.write(struct.pack(f"<{len(words)}I", *words).ljust(PAGE, b"\0"))
+
+    def put(self, page: int, offset: int, content: bytes) -> None:
+        with (self.root / "dev/uio0").open("r+b") as device:
+            device.seek(page * PAGE + offset)
+            device.write(content)
+
     def make_samples_longer_than_they_are(self) -> None:
         """What is behind the device's two pages is a bus error, as Linux has it for files."""
         (self.root / "sys/class/uio/uio0/maps/map0/size").write_text(f"{3 * PAGE:#x}\n")
@@ -319,12 +337,15 @@ def bridge(tmp_path_factory) -> Path:
 
 
 @contextmanager
-def serving(bridge: Path, planted: PlantedBoard, *options: str) -> Iterator[tuple[str, int]]:
+def serving(
+    bridge: Path, planted: PlantedBoard, *options: str, windows: int = 3
+) -> Iterator[tuple[str, int]]:
     command = [bridge, "--port=0", f"--root={planted.root}", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as program:
         try:
             line = program.stderr.readline()
-            match = re.fullmatch(r"latenz-ip-bridge: 3 windows at (127\.0\.0\.1):(\d+)\n", line)
+            told = rf"latenz-ip-bridge: {windows} windows at (127\.0\.0\.1):(\d+)\n"
+            match = re.fullmatch(told, line)
             assert match, line
             yield match[1], int(match[2])
             assert program.poll() is None
@@ -347,6 +368,33 @@ def test_python_reads_a_board_through_the_bridge(bridge, planted):
         with pytest.raises(NotAnswered) as failed:
             link.read(ip.place.s01, 0x14, 3)
         assert failed.value.address == 0x1C
+
+
+def test_python_reads_a_ring_through_the_bridge(bridge, planted):
+    planted.plant_ring()
+    with (
+        serving(bridge, planted, windows=5) as address,
+        SocketLink("board", address) as link,
+    ):
+        ring = link.board.instances[0].ring
+        assert (ring.base, ring.size_log2) == (0x8_7000_0000, 8)
+        writer = RegisterRingWriter(Window(link, ring.registers, PAGE))
+        elsewhere = ring.base + PAGE
+        with pytest.raises(NotAnswered):
+            writer.begin(elsewhere, ring.size_log2, link.pause)
+        planted.put(2, 0x1C, struct.pack("<I", 2))  # idle: a file has no bits that clear themselves
+        consumed = writer.begin(ring.base, ring.size_log2, link.pause)
+        assert consumed == 5
+        assert [planted.word(2, i) for i in range(6)] == [1, 0x7000_0000, 8, 8, 5, 5]
+        reader = RingReader(Window(link, ring.memory, PAGE), writer, consumed)
+        assert len(reader.read()) == 0
+        records = b"".join(struct.pack("<QQ", 100 * i, i << 57 | 7 + i) for i in range(3))
+        planted.put(3, 5 * 16, records)
+        planted.put(2, 0x10, struct.pack("<I", 8))
+        found = reader.read()
+        assert found.start.tolist() == [0, 100, 200]
+        assert (found.latency.tolist(), found.sequence.tolist()) == ([7, 8, 9], [0, 1, 2])
+        assert planted.word(2, 5) == 8
 
 
 def test_the_driver_reads_a_board_through_the_bridge(bridge, planted, series):

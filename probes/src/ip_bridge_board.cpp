@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <functional>
@@ -17,6 +18,7 @@
 #include "file.hpp"
 #include "json.hpp"
 #include "latenz/ip/registers/random_data_generator.hpp"
+#include "latenz/ip/registers/stream_ring_writer.hpp"
 #include "wording.hpp"
 
 namespace latenz::probe {
@@ -24,12 +26,16 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace generator_registers = ip::registers::random_data_generator;
+namespace writer_registers = ip::registers::stream_ring_writer;
 
 constexpr std::string_view prefix = "latencies-ip-";
 constexpr std::string_view generator_name = "latenz-random-data-generator";
 constexpr std::size_t word_bytes = 4;
 constexpr std::size_t largest_map = std::size_t{16} << 20U;
 constexpr std::size_t most_windows = 255;
+constexpr std::size_t record_bytes = 16;
+constexpr std::string_view ring_map = "ring";
+constexpr std::string_view writer_map = "ring-writer";
 
 std::optional<std::string> text_of(const fs::path& path) {
   const File file = File::open(path, O_RDONLY);
@@ -126,13 +132,34 @@ std::string shown_name(const std::string& name, const UioDevice& uio) {
   return shown;
 }
 
+/// The ring behind an IP, whose device then has a map of the memory, and one of its writer.
+std::optional<RingPlace> ring_of(const UioDevice& uio) {
+  const auto number = uio.map_named(ring_map);
+  if (!number) return std::nullopt;
+  const fs::path path = uio.folder / "maps" / map_folder(*number);
+  const std::size_t size = hex_of(path / "size");
+  if (!std::has_single_bit(size) || size < record_bytes || hex_of(path / "offset") != 0 ||
+      !uio.map_named(writer_map)) {
+    throw Failure(worded(path.string(), ": ", size, " bytes are no ring; wanted: a power of two, ",
+                         "from the beginning of a page on, and a map named ", writer_map));
+  }
+  return RingPlace{.base = hex_of(path / "addr"),
+                   .size_log2 = static_cast<std::uint32_t>(std::countr_zero(size / record_bytes))};
+}
+
 }  // namespace
 
-MappedDevice UioDevice::map(std::string_view name, unsigned number) const {
+std::optional<unsigned> UioDevice::map_named(std::string_view name) const {
+  std::optional<unsigned> found;
   for (unsigned any = 0; fs::exists(folder / "maps" / map_folder(any)); ++any) {
     const auto named = text_of(folder / "maps" / map_folder(any) / "name");
-    if (named && stripped(*named) == name) number = any;
+    if (named && stripped(*named) == name) found = any;
   }
+  return found;
+}
+
+MappedDevice UioDevice::map(std::string_view name, unsigned number) const {
+  number = map_named(name).value_or(number);
   const fs::path path = folder / "maps" / map_folder(number);
   const std::size_t size = hex_of(path / "size");
   const std::size_t offset = hex_of(path / "offset");
@@ -177,7 +204,7 @@ BridgeResponse BridgeWindow::read(const BridgeRequest& request) const {
 BridgeResponse BridgeWindow::write(const BridgeRequest& request) const {
   for (std::uint32_t i = 0; i < request.count; ++i) {
     const auto offset = static_cast<std::uint32_t>(request.argument + i * word_bytes);
-    if (!may_write(offset) || !device_.write(offset, request.words[i])) {
+    if (!may_write(offset, request.words[i]) || !device_.write(offset, request.words[i])) {
       return {.status = BridgeStatus::slave_error, .failed_at = i, .words = {}};
     }
   }
@@ -192,21 +219,49 @@ bool BridgeWindow::may_read(std::uint32_t offset) const {
       return !configuration_.extended || configuration_.has_sample_word(offset);
     case Kind::generator:
       return offset <= generator_registers::requests_offset;
+    case Kind::ring_writer:
+      return offset <= writer_registers::threshold_offset;
+    case Kind::ring:
+      return true;
   }
   return false;
 }
 
-bool BridgeWindow::may_write(std::uint32_t offset) const {
+bool BridgeWindow::may_write(std::uint32_t offset, std::uint32_t word) const {
   switch (kind_) {
     case Kind::registers:
       return configuration_.is_writable(offset);
     case Kind::samples:
+    case Kind::ring:
       return false;
+    case Kind::ring_writer:
+      return may_write_ring_writer(offset, word);
     case Kind::generator:
       return offset == generator_registers::seed_offset ||
              offset == generator_registers::words_offset;
   }
   return false;
+}
+
+/// Whoever is connected cannot let the logic write elsewhere than into its ring: the place is
+/// written only as it is, while nothing is taken, and nothing is taken before it is right.
+bool BridgeWindow::may_write_ring_writer(std::uint32_t offset, std::uint32_t word) const {
+  const std::array<std::pair<std::uint32_t, std::uint32_t>, 3> place{{
+      {writer_registers::base_low_offset, static_cast<std::uint32_t>(ring_.base)},
+      {writer_registers::base_high_offset, static_cast<std::uint32_t>(ring_.base >> 32U)},
+      {writer_registers::size_log2_offset, ring_.size_log2},
+  }};
+  if (offset == writer_registers::consumed_offset || offset == writer_registers::status_offset) {
+    return true;
+  }
+  if (offset == writer_registers::enable_offset) {
+    return word == 0 || std::ranges::all_of(place, [this](const auto& each) {
+             return device_.read(each.first) == each.second;
+           });
+  }
+  return std::ranges::any_of(place,
+                             [&](const auto& each) { return each == std::pair(offset, word); }) &&
+         device_.read(writer_registers::enable_offset) == 0U;
 }
 
 BridgeBoard::BridgeBoard(const fs::path& root) {
@@ -237,6 +292,15 @@ BridgeBoard::BridgeBoard(const fs::path& root) {
     json.member("published", !configuration.extended);
     json.member("from_event", event("latenz,from-event", "irq_in"));
     json.member("to_event", event("latenz,to-event", "ack_in"));
+    if (const auto ring = ring_of(uio)) {
+      using Kind = BridgeWindow::Kind;
+      json.key("ring").open_object();
+      json.member("registers", add(uio.map(writer_map, 0), Kind::ring_writer, {}, *ring));
+      json.member("memory", add(uio.map(ring_map, 0), Kind::ring, {}, *ring));
+      json.member("base", ring->base);
+      json.member("size_log2", ring->size_log2);
+      json.close_object();
+    }
     json.close_object();
   }
   json.close_array();
@@ -259,11 +323,11 @@ BridgeBoard::BridgeBoard(const fs::path& root) {
 }
 
 std::size_t BridgeBoard::add(MappedDevice device, BridgeWindow::Kind kind,
-                             const ip::Configuration& configuration) {
+                             const ip::Configuration& configuration, const RingPlace& ring) {
   if (windows_.size() == most_windows) {
     throw Failure(worded("/sys/class/uio: more devices of ours than ", most_windows));
   }
-  windows_.emplace_back(std::move(device), kind, configuration);
+  windows_.emplace_back(std::move(device), kind, configuration, ring);
   return windows_.size() - 1;
 }
 

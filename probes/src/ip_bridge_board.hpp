@@ -3,7 +3,8 @@
 // to them. hdl/devicetree has the overlay that makes these devices.
 //
 // A register that an IP does not have is never touched: on Cortex-A53 the bus error of a read
-// becomes SIGBUS, but that of a write cannot be attributed, and Linux panics.
+// becomes SIGBUS, but that of a write cannot be attributed, and Linux panics. A ring writer is
+// given no memory but the one that the device tree says is its ring's.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,12 @@
 
 namespace latenz::probe {
 
+/// The ring in memory that a stream_ring_writer fills.
+struct RingPlace {
+  std::uint64_t base = 0;       ///< physical address
+  std::uint32_t size_log2 = 0;  ///< 2 to this power records
+};
+
 /// A device as /sys/class/uio tells it.
 struct UioDevice {
   std::filesystem::path device;  ///< below /dev
@@ -29,6 +36,9 @@ struct UioDevice {
   /// Maps registers by the name of their map, else by its number. Throws `Failure`.
   [[nodiscard]] MappedDevice map(std::string_view name, unsigned number) const;
 
+  /// The number of the map of a name.
+  [[nodiscard]] std::optional<unsigned> map_named(std::string_view name) const;
+
   /// The bytes of a property of its node in the device tree.
   [[nodiscard]] std::optional<std::string> property(std::string_view name) const;
 };
@@ -36,10 +46,11 @@ struct UioDevice {
 /// Registers of one UIO device, and what may be done with them.
 class BridgeWindow {
  public:
-  enum class Kind : std::uint8_t { samples, registers, generator };
+  enum class Kind : std::uint8_t { samples, registers, generator, ring_writer, ring };
 
-  BridgeWindow(MappedDevice device, Kind kind, const ip::Configuration& configuration)
-      : device_(std::move(device)), kind_(kind), configuration_(configuration) {}
+  BridgeWindow(MappedDevice device, Kind kind, const ip::Configuration& configuration,
+               const RingPlace& ring)
+      : device_(std::move(device)), kind_(kind), configuration_(configuration), ring_(ring) {}
 
   /// Words of a request, in order, until one fails. Refused before the first access if a word is
   /// outside the device, or none is asked for.
@@ -49,11 +60,13 @@ class BridgeWindow {
   [[nodiscard]] BridgeResponse read(const BridgeRequest& request) const;
   [[nodiscard]] BridgeResponse write(const BridgeRequest& request) const;
   [[nodiscard]] bool may_read(std::uint32_t offset) const;
-  [[nodiscard]] bool may_write(std::uint32_t offset) const;
+  [[nodiscard]] bool may_write(std::uint32_t offset, std::uint32_t word) const;
+  [[nodiscard]] bool may_write_ring_writer(std::uint32_t offset, std::uint32_t word) const;
 
   MappedDevice device_;
   Kind kind_;
   ip::Configuration configuration_;
+  RingPlace ring_;
 };
 
 class BridgeBoard {
@@ -74,7 +87,7 @@ class BridgeBoard {
  private:
   /// Returns the number of the window.
   std::size_t add(MappedDevice device, BridgeWindow::Kind kind,
-                  const ip::Configuration& configuration);
+                  const ip::Configuration& configuration, const RingPlace& ring = {});
 
   std::vector<BridgeWindow> windows_;
   std::uint32_t clock_hz_ = 0;

@@ -155,6 +155,22 @@ class PlantedBoard : public ::testing::Test {
     plant(7, "somebody-elses", {{page, {1}}});
   }
 
+  /// T1 with counters, and behind it a ring of 256 records whose writer is off.
+  void plant_stream() {
+    std::vector<std::uint32_t> registers(0x100 / 4, 0);
+    registers[0x20 / 4] = identification;
+    registers[0x24 / 4] = 16 | 9U << 8U;
+    registers[0x28 / 4] = 1;
+    registers[0x2C / 4] = 99'990'005;
+    const std::vector<std::uint32_t> writer{0, 0, 0, 0, 5, 4, 0, 2, 0};
+    plant(1, "latencies-ip-t1",
+          {{page, {11, 12}}, {page, registers}, {page, writer}, {page, {31, 32, 33}}});
+    plant_property(1, "latenz,extended", "");
+    plant_text("sys/class/uio/uio1/maps/map2/name", "ring-writer\n");
+    plant_text("sys/class/uio/uio1/maps/map3/name", "ring\n");
+    plant_text("sys/class/uio/uio1/maps/map3/addr", "0x0000000870000000\n");
+  }
+
   [[nodiscard]] std::uint32_t planted_word(unsigned number, std::size_t index) const {
     std::ifstream file(root_ / "dev" / ("uio" + std::to_string(number)), std::ios::binary);
     file.seekg(static_cast<std::streamoff>(index * 4));
@@ -311,6 +327,74 @@ TEST_F(PlantedBoard, RandomRequestsChangeNothingButWhatMayBeWritten) {
   unchanged(1, 0x5C / 4, 0xDEAD);        // absent
   unchanged(0, 0, 5);                    // data
   unchanged(0, 7, 0xDEAD);               // absent
+}
+
+constexpr std::size_t ring_bytes = page;  // one page of the file
+constexpr std::uint32_t ring_log2 = 8;
+constexpr std::uint32_t base_low = 0x7000'0000;
+constexpr std::uint32_t base_high = 8;
+constexpr std::uint8_t ring_writer = 2;
+constexpr std::uint8_t ring = 3;
+
+TEST_F(PlantedBoard, HasARingWhereTheDeviceHasMapsOfIt) {
+  plant_stream();
+  EXPECT_EQ(board().description(),
+            R"({"board": "Planted \"board\"", "time_base": "silicon", "instances": [)"
+            R"({"name": "T1", "s00": 0, "s01": 1, "published": false, "from_event": "irq_in", )"
+            R"("to_event": "ack_in", "ring": {"registers": 2, "memory": 3, "base": 36238786560, )"
+            R"("size_log2": 8}}], "clock_hz": 99990005, "generator": null})");
+  const BridgeBoard stream = board();
+  EXPECT_EQ(ask(stream, frame(1, ring, 2, 4)), (Answer{0, 0, {32, 33}}));
+  EXPECT_EQ(ask(stream, frame(1, ring, 1, ring_bytes)), (Answer{255, 0, {}}));
+  EXPECT_EQ(ask(stream, frame(2, ring, 1, 0, {7})), (Answer{2, 0, {}}));
+  EXPECT_EQ(ask(stream, frame(1, ring_writer, 2, 0x10)), (Answer{0, 0, {5, 4}}));
+  EXPECT_EQ(ask(stream, frame(1, ring_writer, 1, 0x24)), (Answer{2, 0, {}}));
+}
+
+/// The logic writes where base says: what a client could write there, it could overwrite.
+TEST_F(PlantedBoard, LetsNobodyMoveARing) {
+  plant_stream();
+  const BridgeBoard stream = board();
+  const Answer done{0, 0, {}};
+  const Answer refused{2, 0, {}};
+  const auto write = [&](std::uint32_t offset, std::uint32_t word) {
+    return ask(stream, frame(2, ring_writer, 1, offset, {word}));
+  };
+  EXPECT_EQ(write(0x00, 1), refused);  // base and size are not right yet
+  EXPECT_EQ(write(0x04, base_low + 16), refused);
+  EXPECT_EQ(write(0x08, 0), refused);
+  EXPECT_EQ(write(0x0C, ring_log2 + 1), refused);
+  EXPECT_EQ(write(0x04, base_low), done);
+  EXPECT_EQ(write(0x08, base_high), done);
+  EXPECT_EQ(write(0x00, 1), refused);
+  EXPECT_EQ(write(0x0C, ring_log2), done);
+  EXPECT_EQ(write(0x00, 1), done);
+  EXPECT_EQ(planted_word(1, 2 * page_words), 1U);
+  EXPECT_EQ(planted_word(1, (2 * page_words) + 1), base_low);
+  EXPECT_EQ(write(0x04, base_low), refused);  // somebody else's may be under way
+  EXPECT_EQ(write(0x14, 5), done);
+  EXPECT_EQ(write(0x1C, 4), done);
+  EXPECT_EQ(write(0x10, 7), refused);  // read only
+  EXPECT_EQ(write(0x20, 7), refused);
+  EXPECT_EQ(write(0x00, 0), done);
+  EXPECT_EQ(write(0x04, base_low), done);
+}
+
+TEST_F(PlantedBoard, SaysWhatIsWrongWithARing) {
+  const auto says_no_ring = [&] {
+    EXPECT_NE(failure().find("are no ring; wanted: a power of two"), std::string::npos)
+        << failure();
+  };
+  plant_stream();
+  EXPECT_EQ(failure(), "");
+  plant_text("sys/class/uio/uio1/maps/map3/size", "0x3000\n");
+  says_no_ring();
+  plant_text("sys/class/uio/uio1/maps/map3/size", "0x1000\n");
+  plant_text("sys/class/uio/uio1/maps/map3/offset", "0x10\n");
+  says_no_ring();
+  plant_text("sys/class/uio/uio1/maps/map3/offset", "0x0\n");
+  plant_text("sys/class/uio/uio1/maps/map2/name", "other\n");
+  says_no_ring();
 }
 
 TEST_F(PlantedBoard, SaysWhatIsWrong) {

@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from latenz.durations import parse_frequency
 from latenz.errors import BadInput, shown
 from latenz.icc.region import DeviceRegion, open_device
-from latenz.ip.link import Board, Link, MemoryLink, Place, SocketLink
+from latenz.ip.link import Board, Link, MemoryLink, Place, Ring, SocketLink
 from latenz.ip.registers import LATENCIES_IP_OFFSETS as OFFSETS
+from latenz.ip.ring import RECORD_BYTES
 from latenz.model import TimeBase
 
 FORMS = (
@@ -142,7 +143,7 @@ def _direct(text: str, options: Options) -> MemoryLink:
             board=text,
             time_base=TimeBase.SILICON,
             clock_hz=hertz or _clock_register(windows[1]),
-            instances=(told.place(not extended),),
+            instances=(told.place(not extended, windows),),
         )
     except (BadInput, ValidationError) as error:
         for window in windows:
@@ -155,13 +156,16 @@ def _clock_register(registers: DeviceRegion) -> int:
     return int.from_bytes(registers.read(OFFSETS["clock_frequency_hz"], 4), "little")
 
 
-def _windows(names: tuple[str, str], system: Path) -> list[DeviceRegion]:
-    samples = open_device(names[0], system)
+def _windows(names: tuple[str, ...], system: Path) -> list[DeviceRegion]:
+    windows: list[DeviceRegion] = []
     try:
-        return [samples, open_device(names[1], system)]
+        for name in names:
+            windows.append(open_device(name, system))
     except BaseException:
-        samples.close()
+        for window in windows:
+            window.close()
         raise
+    return windows
 
 
 def _of_memory(text: str) -> tuple[str, str]:
@@ -175,15 +179,17 @@ def _of_memory(text: str) -> tuple[str, str]:
 class _Told:
     """What the device tree tells of an IP; None where it does not.
 
-    An IP is one device with two maps, named `s00` and `s01`, as hdl/devicetree has it.
+    An IP is one device with two maps, named `s00` and `s01`, as hdl/devicetree has it; where a
+    ring is behind it there are two more, `ring-writer` and `ring`, whose address is `ring_base`.
     """
 
-    windows: tuple[str, str]
+    windows: tuple[str, ...]
     name: str = "ip"
     extended: bool | None = None
     hertz: int | None = None
     from_event: str = "irq_in"
     to_event: str = "ack_in"
+    ring_base: int | None = None
 
     @classmethod
     def of_uio(cls, text: str, system: Path) -> "_Told":
@@ -195,8 +201,8 @@ class _Told:
             raise BadInput(
                 "there is no such device", text, "is the overlay loaded? see /sys/class/uio/*/name"
             )
-        s00, s01 = _maps(device)
-        windows, node = (f"{text}:{s00}", f"{text}:{s01}"), device / "device/of_node"
+        maps, ring_base = _maps(device)
+        windows, node = tuple(f"{text}:{each}" for each in maps), device / "device/of_node"
         kinds = {"latenz,published": False, "latenz,extended": True}
         extended = [kind for name, kind in kinds.items() if (node / name).exists()]
         hertz = _property(node / "latenz,clock-frequency-hz")
@@ -207,9 +213,10 @@ class _Told:
             hertz=int.from_bytes(hertz, "big") if hertz else None,
             from_event=_text(node / "latenz,from-event") or cls.from_event,
             to_event=_text(node / "latenz,to-event") or cls.to_event,
+            ring_base=ring_base,
         )
 
-    def place(self, published: bool) -> Place:
+    def place(self, published: bool, windows: list[DeviceRegion]) -> Place:
         return Place(
             name=self.name,
             s00=0,
@@ -217,17 +224,38 @@ class _Told:
             published=published,
             from_event=self.from_event,
             to_event=self.to_event,
+            ring=None if self.ring_base is None else _ring(self.ring_base, windows[3]),
         )
 
 
-def _maps(device: Path) -> tuple[int, int]:
-    """Return which maps of a device are S00 and S01: by their names, else the first two."""
+def _ring(base: int, memory: DeviceRegion) -> Ring:
+    records = memory.size // RECORD_BYTES
+    if records.bit_count() != 1 or records * RECORD_BYTES != memory.size:
+        raise BadInput(
+            f"{memory.size} bytes are no ring", memory.name, "16 bytes times a power of two"
+        )
+    return Ring(registers=2, memory=3, base=base, size_log2=records.bit_length() - 1)
+
+
+def _maps(device: Path) -> tuple[tuple[int, ...], int | None]:
+    """Return which maps of a device are S00 and S01, by their names, else the first two.
+
+    Where there is a ring, its writer and the ring follow, and its address is told.
+    """
     named = {
         _text(path).lower(): int(path.parent.name[3:])
         for path in device.glob("maps/map*/name")
         if path.parent.name[3:].isdecimal()
     }
-    return named.get("s00", 0), named.get("s01", 1)
+    maps = named.get("s00", 0), named.get("s01", 1)
+    if not {"ring-writer", "ring"} <= named.keys():
+        return maps, None
+    folder = device / f"maps/map{named['ring']}"
+    try:
+        base = sum(int(_text(folder / name), 16) for name in ("addr", "offset"))
+    except ValueError:
+        raise BadInput("tells no address of the ring", str(folder)) from None
+    return (*maps, named["ring-writer"], named["ring"]), base
 
 
 def _property(path: Path) -> bytes:

@@ -37,7 +37,8 @@ def system(tmp_path):
         (tmp_path / f"dev/uio{number}").write_bytes(b"".join(content for _, content in maps))
         for i, (map_name, _) in enumerate(maps):
             (folder / f"maps/map{i}").mkdir(parents=True)
-            for file, text in (("name", map_name), ("size", "0x1000"), ("offset", "0x0")):
+            address = ("addr", "0x0000000870000000")
+            for file, text in (("name", map_name), ("size", "0x1000"), ("offset", "0x0"), address):
                 (folder / f"maps/map{i}" / file).write_text(f"{text}\n")
 
     told = {
@@ -54,6 +55,9 @@ def system(tmp_path):
     struct.pack_into("<4I", registers, 0x20, 0x4C5A0102, what, 0b10_0010_0101, 250_000_000)
     extended = {"latenz,extended": b"", "label": b"T1\0"}
     device(7, "latencies-ip-t1", [("s00", samples), ("s01", registers)], extended)
+    ring = struct.pack("<QQ", 77, 5 << 57 | 9).ljust(PAGE, b"\0")
+    maps = [("ring", ring), ("s00", samples), ("s01", registers), ("ring-writer", bytes(PAGE))]
+    device(8, "latencies-ip-t4", maps, extended)
     return tmp_path
 
 
@@ -87,6 +91,28 @@ def test_an_ip_with_additions_tells_what_it_is(system):
         assert (found.synchroniser_stages, found.bins, found.sub_bits) == (2, 256, 4)
         assert found.features == {"counters", "time_stamp", "histogram", "wide_num"}
         assert (found.minor, found.most_num, found.region_words) == (2, 2**32 - 1, 256)
+
+
+def test_a_ring_is_two_more_maps_of_the_device(system):
+    with open_target("uio:/dev/uio8", Options(system=system)) as link:
+        (instance,) = open_instances(link)
+        ring = instance.place.ring
+        assert (ring.base, ring.size_log2) == (0x8_7000_0000, 8)
+        assert link.read(ring.memory, 0, 4) == [77, 0, 9, 5 << 25]
+        link.write(ring.registers, 0x14, 3)
+        assert instance.register("num") == 512
+    assert struct.unpack_from("<I", (system / "dev/uio8").read_bytes(), 3 * PAGE + 0x14) == (3,)
+    folder = system / "sys/class/uio/uio8/maps/map0"
+    for file, text, reason in (
+        ("addr", "here", "tells no address of the ring"),
+        ("size", "0xff0", "4080 bytes are no ring"),
+    ):
+        before = (folder / file).read_text()
+        (folder / file).write_text(text)
+        opened = open_target("uio:/dev/uio8", Options(system=system))
+        with pytest.raises(BadInput, match=reason), opened:
+            pass
+        (folder / file).write_text(before)
 
 
 def test_something_else_is_not_taken_for_an_ip(system):
