@@ -14,6 +14,8 @@ from latenz import cli
 from latenz.analysis.explore.words import changes
 from latenz.system import read_system, write_system
 
+LIMIT_MS = 120_000
+"""How long a browser may take for anything on a busy machine."""
 SMALL = ["--deadline=can=250us", "--deadline=timer=700us"]
 
 
@@ -228,8 +230,10 @@ def test_the_page_shows_the_front_without_a_network(latenz, tmp_path):
         browser = playwright.chromium.launch(
             executable_path="/usr/bin/chromium",
             args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+            timeout=LIMIT_MS,
         )
         page = browser.new_page(viewport={"width": 1200, "height": 900})
+        page.set_default_timeout(LIMIT_MS)
         troubles: list[str] = []
         asked: list[str] = []
         page.on("pageerror", lambda error: troubles.append(str(error)))

@@ -9,6 +9,8 @@ from playwright.sync_api import sync_playwright
 from latenz.analysis.learn import learn
 from latenz.analysis.learn_page import write_page
 
+LIMIT_MS = 120_000
+"""How long a browser may take for anything on a busy machine."""
 HOSTILE = (
     "</script><script>window.taken=1</script><img src=x onerror=window.taken=2>\"'&amp;{{7*7}}"
 )
@@ -27,9 +29,12 @@ def test_page_in_a_browser(tmp_path: Path, scheme: str) -> None:
     write_page(page, HOSTILE, learned, learned.warnings)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
+            executable_path="/usr/bin/chromium",
+            args=["--no-sandbox", "--disable-gpu"],
+            timeout=LIMIT_MS,
         )
         opened = browser.new_page(color_scheme=scheme)
+        opened.set_default_timeout(LIMIT_MS)
         troubles: list[str] = []
         asked: list[str] = []
         opened.on("pageerror", lambda error: troubles.append(str(error)))
@@ -37,7 +42,7 @@ def test_page_in_a_browser(tmp_path: Path, scheme: str) -> None:
         opened.on("request", lambda request: asked.append(request.url))
         opened.goto(page.as_uri())
         for figure in opened.query_selector_all("figure.panel"):
-            figure.scroll_into_view_if_needed()
+            figure.evaluate("(figure) => figure.scrollIntoView()")
             figure.wait_for_selector(".plot .main-svg", state="attached")
         plots = opened.query_selector_all(".plot")
         assert len(plots) == 4

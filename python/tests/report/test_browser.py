@@ -10,7 +10,7 @@ from conftest import HOSTILE, Example
 from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = "/usr/bin/chromium"
-LIMIT_S = 60
+LIMIT_S = 120
 """How long a browser may take for anything on a busy machine."""
 ARGUMENTS = [
     "--no-sandbox",
@@ -37,6 +37,7 @@ def page(browser: Browser, example: Example) -> Iterator[Page]:
     context = browser.new_context(
         viewport={"width": 1200, "height": 900}, color_scheme="light", accept_downloads=True
     )
+    context.set_default_timeout(LIMIT_S * 1000)
     opened = context.new_page()
     troubles: list[str] = []
     asked: list[str] = []
@@ -55,8 +56,14 @@ def page(browser: Browser, example: Example) -> Iterator[Page]:
 
 
 def draw_all(page: Page) -> None:
+    """Scroll to each figure until it is drawn.
+
+    By the page's own means: Playwright's waits for two frames in which nothing moves, and Chromium
+    without a display has been seen to show none for half a minute.
+    """
     for figure in page.query_selector_all("figure.panel"):
-        figure.scroll_into_view_if_needed()
+        page.bring_to_front()
+        figure.evaluate("(figure) => figure.scrollIntoView()")
         figure.wait_for_selector(".plot .main-svg", state="attached")
 
 
@@ -124,7 +131,7 @@ def test_control_stands_beside_the_verdicts_and_over_time(page: Page) -> None:
 
 
 def test_pointing_at_a_bar_tells_the_exact_value(page: Page, example: Example) -> None:
-    page.locator("#averages-0").scroll_into_view_if_needed()
+    page.locator("#averages-0").evaluate("(figure) => figure.scrollIntoView()")
     bars = page.locator("#averages-0 .bars .point path")
     bars.first.wait_for()
     box = max((bar.bounding_box() for bar in bars.all()), key=lambda found: found["width"])

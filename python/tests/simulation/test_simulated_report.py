@@ -13,6 +13,8 @@ from latenz.report import open_runs, write_report
 from latenz.store.run import Run
 
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"
+LIMIT_MS = 120_000
+"""How long a browser may take for anything on a busy machine."""
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
@@ -31,8 +33,11 @@ def reported(request, tmp_path_factory):
 @pytest.fixture
 def page(reported) -> Iterator[Page]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=ARGUMENTS, timeout=LIMIT_MS
+        )
         opened = browser.new_page(viewport={"width": 1200, "height": 900})
+        opened.set_default_timeout(LIMIT_MS)
         troubles: list[str] = []
         opened.on("pageerror", lambda error: troubles.append(str(error)))
         opened.on("console", lambda message: troubles.append(message.text))
@@ -58,7 +63,7 @@ def samples(run: Path, *left_out: str) -> dict[str, tuple[np.ndarray, np.ndarray
 
 def drawn(page: Page, panel: str) -> list[dict]:
     """Return what is drawn in a panel, once it has come into view."""
-    page.locator(panel).scroll_into_view_if_needed()
+    page.locator(panel).evaluate("(panel) => panel.scrollIntoView()")
     page.locator(f"{panel} .main-svg").first.wait_for()
     return page.locator(f"{panel} .plot").evaluate(
         "plot => plot.data.map(({name, mode, x, y}) => ({name, mode, x, y}))"
