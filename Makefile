@@ -1,5 +1,5 @@
 # Every target sets up what it needs first (setup/ensure: silent when nothing is missing).
-.PHONY: help demo test test-core test-python bench lint format clean
+.PHONY: help demo test test-core test-python test-fuzz fuzz bench lint format clean
 .DEFAULT_GOAL := help
 
 venv := .venv/bin
@@ -11,6 +11,8 @@ not_tidied := python/bindings/% icc/tests/compile_fail/% icc/tests/packaging/% p
 not_tidied += probes/src/intercore_channels.cpp
 # made for one design each, which its build generates
 not_tidied += hdl/verification/mass/%
+# of the build for libFuzzer alone
+not_tidied += fuzz/native/libfuzzer.cpp
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -21,7 +23,7 @@ demo: ## set up, measure this machine and an emulated board, write results/demo/
 	  case $$status in 0|1|3) ;; *) exit $$status ;; esac; \
 	  ./latenz report results/demo/run -o results/demo/report.html
 
-test: test-core test-python ## run every test
+test: test-core test-python test-fuzz ## run every test
 
 test-core: ## C++ tests on this machine; builds for A53, R5, R52 and 64-bit Arm Linux
 	@setup/ensure test
@@ -32,6 +34,16 @@ test-core: ## C++ tests on this machine; builds for A53, R5, R52 and 64-bit Arm 
 test-python: ## Python tests, on real tools and a real browser
 	@setup/ensure test
 	$(venv)/python -m pytest -n 2 --dist loadfile
+
+# the same inputs each time: a change is judged by what it changed, and `make fuzz` looks for new ones
+test-fuzz: ## feed every reader of foreign data with damaged input, 30 s each
+	@setup/ensure fuzz
+	$(venv)/python fuzz/run.py --seconds 30 --seed 1
+
+FUZZ_SECONDS ?= 3600
+fuzz: ## the same for hours: FUZZ_SECONDS= for each reader (3600)
+	@setup/ensure fuzz
+	$(venv)/python fuzz/run.py --seconds $(FUZZ_SECONDS)
 
 bench: ## measure Latenz itself, and peers beside it; writes results/bench.json
 	@setup/ensure test

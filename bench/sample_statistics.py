@@ -43,17 +43,28 @@ def spread(rng: np.random.Generator, n: int) -> np.ndarray:
     return rng.integers(0, 10**12, n)
 
 
+def stalls(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Wake-ups of which one in 20,000 comes up to 200 ms late: a twentieth of all is skipped."""
+    values = wake_ups(rng, n)
+    late = rng.random(n) < 5e-5
+    values[late] = rng.integers(0, 200_000_000, late.sum())
+    return values
+
+
 def sample_set(latencies: Latencies, n: int) -> SampleSet:
     def batches(wanted: list[str]) -> Iterator[pa.RecordBatch]:
         rng = np.random.default_rng(SEED)
+        due_ns = 0
         for start in range(0, n, BATCH):
-            count = min(BATCH, n - start)
-            values = latencies(rng, count)
+            values = latencies(rng, min(BATCH, n - start))
+            missed = values // PERIOD_NS if latencies is stalls else np.zeros_like(values)
+            until = due_ns + np.cumsum(missed + 1) * PERIOD_NS
             columns = {
                 "latency_ns": values,
-                "t_ns": np.arange(start, start + count, dtype=np.int64) * PERIOD_NS,
-                "missed": np.zeros(count, np.int64),
+                "t_ns": np.concatenate([[due_ns], until[:-1]]),
+                "missed": missed,
             }
+            due_ns = int(until[-1])
             yield pa.record_batch({name: columns[name] for name in wanted})
 
     metadata = Metadata(name="bench", time_base=TimeBase.SIMULATED, period_ns=PERIOD_NS)
@@ -110,6 +121,7 @@ def run() -> dict[str, object]:
         "show": show,
         "ns_per_further_sample": per_sample,
         "show_two_passes": shown(spread, SIZES[-2]),
+        "show_skipped": shown(stalls, SIZES[-1]),
     }
 
 

@@ -9,7 +9,7 @@ add_executable(hypervisor ${hypervisor_sources} ${memory})
 target_include_directories(hypervisor PRIVATE src src/core)
 target_link_libraries(hypervisor PRIVATE latenz::core gcc)
 target_compile_definitions(hypervisor PRIVATE LATENZ_VERSION="${PROJECT_VERSION}")
-target_compile_options(hypervisor PRIVATE -O2 -fno-pie -mgeneral-regs-only
+target_compile_options(hypervisor PRIVATE -O2 -fno-pie -mgeneral-regs-only -mstrict-align -mno-outline-atomics
   -Wno-psabi -fno-threadsafe-statics -fno-asynchronous-unwind-tables -fno-stack-protector
   -ffunction-sections -fdata-sections $<$<COMPILE_LANGUAGE:ASM>:-mcpu=${LATENZ_PROCESSOR}>)
 target_link_options(hypervisor PRIVATE -nostdlib -no-pie -T ${CMAKE_CURRENT_SOURCE_DIR}/image.ld

@@ -52,6 +52,18 @@ void expect_legal(const latenz::EventModel& model, const Times& times) {
   }
 }
 
+/// Whether some arrival comes earlier than the source's model allows.
+bool breaks(const Source& source, const Times& times) {
+  auto limiter = source.arrival.limiter();
+  for (const std::int64_t time : times) {
+    if (!limiter.permits(Instant(time))) {
+      return true;
+    }
+    limiter.record(Instant(time));
+  }
+  return false;
+}
+
 std::vector<latenz::SourceFigures> replay(const System& system, Mode mode,
                                           const std::vector<Times>& times) {
   latenz::NoObserver observer;
@@ -71,7 +83,7 @@ std::size_t arrivals_of(const Attack& attack) {
 
 std::vector<Attack> search_all(const System& system, Mode mode, const SystemBound& bounds,
                                std::uint64_t seed, int simulations) {
-  Adversary adversary(system, mode, bounds, seed);
+  Adversary adversary(system, mode, bounds.queues, seed);
   for (std::size_t source = 0; source < system.sources().size(); ++source) {
     adversary.search(source, simulations);
   }
@@ -217,7 +229,7 @@ TEST(Adversary, SimplerArrivalsLeadToTheSameLatency) {
   for (int i = 0; i < 100; ++i) {
     const System system = measured.next(i % 2 == 0);
     const SystemBound bounds = latenz::bound(system, Mode::carry);
-    Adversary adversary(system, Mode::carry, bounds, 1);
+    Adversary adversary(system, Mode::carry, bounds.queues, 1);
     for (std::size_t target = 0; target < system.sources().size(); ++target) {
       adversary.search(target, 150);
       const Attack found = adversary.attacks()[target];
@@ -263,7 +275,7 @@ TEST(Adversary, WhatWasFoundStaysWhenASearchIsEnded) {
   const System system = MeasuredSystems(14).next(false);
   const SystemBound bounds = latenz::bound(system, Mode::carry);
   int left = 30;
-  Adversary adversary(system, Mode::carry, bounds, 1, [&left] {
+  Adversary adversary(system, Mode::carry, bounds.queues, 1, [&left] {
     if (left-- == 0) {
       throw std::runtime_error("enough");
     }
@@ -301,6 +313,36 @@ TEST(Adversary, ReachesWhatIsKnownToBeReachable) {
       }
     }
   }
+}
+
+/// Sources of other partitions come as their monitors grant, against their models.
+TEST(Adversary, HostilePartitionsExceedNoEnforcedBound) {
+  SystemGenerator generator(15);
+  MeasuredSystems measured(16);
+  int above_the_model = 0;
+  for (int i = 0; i < setting("LATENZ_ADVERSARY_SYSTEMS", 300); ++i) {
+    const System system = i % 2 == 0 ? generator.system() : measured.next(i % 4 == 1);
+    for (const Mode mode : every_mode) {
+      const SystemBound bounds = latenz::bound(system, mode);
+      Adversary adversary(
+          system, mode, bounds.enforced, 1, [] {}, latenz::Hostile::other_partitions);
+      for (std::size_t source = 0; source < system.sources().size(); ++source) {
+        adversary.search(source, 60);
+      }
+      for (std::size_t source = 0; source < system.sources().size(); ++source) {
+        const std::uint32_t own = system.sources()[source].partition;
+        const Attack& attack = adversary.attacks()[source];
+        ASSERT_LE(attack.latency, bounds.enforced[own].latency) << "system " << i;
+        for (std::size_t other = 0; other < attack.arrivals.size(); ++other) {
+          above_the_model += breaks(system.sources()[other], attack.arrivals[other]) ? 1 : 0;
+          if (system.sources()[other].partition == own) {
+            expect_legal(system.sources()[other].arrival, attack.arrivals[other]);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(above_the_model, 100);
 }
 
 TEST(Adversary, RealisticSystemsComeCloseToTheirBoundsAndNeverAbove) {

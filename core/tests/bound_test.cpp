@@ -89,6 +89,31 @@ bool has_sources(const System& system, std::uint32_t partition) {
                              [&](const Source& each) { return each.partition == partition; });
 }
 
+/// Every source as often as it may come, for so many cycles.
+std::vector<std::vector<std::int64_t>> periodic_times(const System& system, std::int64_t cycles) {
+  std::vector<std::vector<std::int64_t>> times;
+  for (const Source& source : system.sources()) {
+    times.emplace_back();
+    const std::int64_t period = source.arrival.rate_window().ns();
+    for (std::int64_t at = 0; at < system.table().cycle().ns() * cycles; at += period) {
+      times.back().push_back(at);
+    }
+  }
+  return times;
+}
+
+/// The sources whose bound is called unbounded.
+std::vector<std::size_t> proven_unbounded(const System& system, Mode mode) {
+  const SystemBound result = bound(system, mode, horizon);
+  std::vector<std::size_t> sources;
+  for (std::size_t i = 0; i < system.sources().size(); ++i) {
+    if (result.queues[system.sources()[i].partition].verdict == Verdict::unbounded) {
+      sources.push_back(i);
+    }
+  }
+  return sources;
+}
+
 System one_source(Duration bottom, Duration period) {
   Source source = counterexamples::every_10_ms(0, bottom.ns());
   source.top = Duration();
@@ -281,6 +306,67 @@ TEST(Bound, RecognisesOverloadByItselfAndFullLoadNot) {
   EXPECT_EQ(over.verdict, Verdict::unbounded);
   EXPECT_EQ(over.reason, Reason::overload);
   EXPECT_TRUE(over.latency.is_unbounded());
+}
+
+/// Both interposed in slots of the other, which the horizon cuts off: no overload.
+TEST(Bound, OneFormPastTheHorizonIsNoOverloadInAnother) {
+  constexpr std::int64_t ms = 1'000'000;
+  const auto source = [](std::uint32_t partition, std::int64_t bottom, std::int64_t period) {
+    Source each = counterexamples::every_10_ms(partition, bottom);
+    each.top = Duration();
+    each.arrival = Periodic(Duration(period), {}, {});
+    each.monitor = counterexamples::vector({period});
+    return each;
+  };
+  const System system = counterexamples::system(
+      {ms, 9 * ms}, {}, {source(0, 600 * ms, 1000 * ms), source(1, 500 * ms, 10'000 * ms)});
+  const QueueBound queue = bound(system, Mode::carry).queues[0];
+  EXPECT_EQ(queue.verdict, Verdict::past_horizon);
+  EXPECT_EQ(queue.reason, Reason::horizon);
+  EXPECT_TRUE(queue.interposed);
+  const QueueBound longer = bound(system, Mode::carry, Duration(100'000 * ms)).queues[0];
+  EXPECT_EQ(longer.verdict, Verdict::bounded);
+  EXPECT_EQ(longer.latency, Duration(1100 * ms));
+}
+
+/// In mode paper its IRQs are interposed, but the analysis counts on its own slots alone.
+TEST(Bound, WorkCountedTwiceIsNoProofOfOverload) {
+  constexpr std::int64_t ms = 1'000'000;
+  Source source = counterexamples::every_10_ms(0, 2 * ms);
+  source.top = Duration();
+  source.arrival = Periodic(Duration(7 * ms), {}, {});
+  source.monitor = counterexamples::vector({7 * ms});
+  const System system = counterexamples::system({ms, 9 * ms}, {}, {source});
+  const QueueBound queue = bound(system, Mode::paper).queues[0];
+  EXPECT_EQ(queue.verdict, Verdict::past_horizon);
+  EXPECT_EQ(queue.reason, Reason::overcounted);
+  EXPECT_EQ(bound(system, Mode::plain).queues[0].verdict, Verdict::unbounded);
+}
+
+/// What is called unbounded has latencies that grow with the time that is simulated.
+TEST(Bound, LatenciesGrowWithoutEndWhereThatWasProven) {
+  SystemGenerator generator(8);
+  int proven = 0;
+  int grew = 0;
+  for (int round = 0; round < 1500; ++round) {
+    Parts parts(generator.system());
+    for (Source& source : parts.sources) {
+      source.arrival = Periodic(Duration(generator.scaled(5, 40)), {}, {});
+    }
+    const System system = parts.joined();
+    const auto few = periodic_times(system, 400);
+    const auto many = periodic_times(system, 800);
+    for (const Mode mode : modes) {
+      const std::vector<Duration> soon = simulated(system, mode, few);
+      const std::vector<Duration> late = simulated(system, mode, many);
+      for (const std::size_t i : proven_unbounded(system, mode)) {
+        ++proven;
+        grew += late[i] > soon[i] ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(proven, 500);
+  EXPECT_GT(grew, proven * 99 / 100) << "but for the slowest";
 }
 
 TEST(Bound, SaysThatTheHorizonWasTooShort) {

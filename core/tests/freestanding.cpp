@@ -8,9 +8,11 @@
 #include "latenz/guest_machine.hpp"
 #include "latenz/histogram.hpp"
 #include "latenz/learner.hpp"
+#include "latenz/limiter.hpp"
 #include "latenz/moments.hpp"
 #include "latenz/monitor.hpp"
 #include "latenz/sample_scan.hpp"
+#include "latenz/skipped.hpp"
 #include "latenz/split_mix.hpp"
 #include "latenz/time.hpp"
 #include "latenz/wide_integer.hpp"
@@ -36,6 +38,14 @@ constexpr bool grants_every_second() {
 }
 
 static_assert(grants_every_second());
+
+constexpr bool permits_one_a_period() {
+  latenz::Limiter<1> limiter({}, latenz::Duration(10), latenz::Duration(2));
+  limiter.record(latenz::Instant(0));
+  return !limiter.permits(latenz::Instant(7)) && limiter.permits(latenz::Instant(8));
+}
+
+static_assert(permits_one_a_period());
 static_assert(latenz::Duration::unbounded() + latenz::Duration(1) == latenz::Duration::unbounded());
 
 }  // namespace

@@ -1,61 +1,28 @@
-"""The C++ driver against the simulated IP, and the bridge program against a planted board.
+"""The C++ driver against the simulated IP.
 
 What the driver reads of the design that GHDL runs must be what Python reads there, by other code
-and after it. The bridge gets the tree of files that Linux shows for UIO devices.
+and after it.
 """
 
 import json
-import os
 import random
 import re
-import signal
-import socket
-import struct
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from planted_board import DRIVER, HDL, compiled, series
 from systemrdl import RDLCompiler
 from systemrdl.node import RegNode
 
 from latenz.ip.instance import open_instances
-from latenz.ip.link import NotAnswered, SocketLink, Window
-from latenz.ip.ring import RegisterRingWriter, RingReader
+from latenz.ip.link import SocketLink
 from latenz.ip.simulated import Answers, Scenario, simulated_board
 
-HDL = Path(__file__).parents[1]
-ROOT = HDL.parent
-DRIVER = HDL / "driver"
-INCLUDES = ["-I", ROOT / "probes/src", "-I", ROOT / "core/include", "-I", DRIVER / "include"]
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
-BRIDGE = ["ip_bridge", "ip_bridge_board", "ip_bridge_protocol", "mapped_device", "options", "file"]
-PAGE = 4096
-
-
-def compiled(compiler: str, program: Path, *sources: Path, extra: tuple[str, ...] = ()) -> Path:
-    """Build a program, or with -c an object."""
-    command = [compiler, "-std=c++20", *WARNINGS, *INCLUDES, *extra]
-    if len(sources) == 1:
-        subprocess.run([*command, *sources, "-o", program], check=True, timeout=200)
-        return program
-    folder = program.parent
-    objects = [folder / f"{program.name}-{source.stem}.o" for source in sources]
-    with ThreadPoolExecutor(2) as two:
-        pairs = zip(sources, objects, strict=True)
-        list(two.map(lambda pair: compiled(compiler, pair[1], pair[0], extra=("-c",)), pairs))
-    subprocess.run([*command, *objects, "-o", program], check=True, timeout=200)
-    return program
-
-
-@pytest.fixture(scope="module")
-def series(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("series")
-    return compiled("g++", folder / "latenz-ip-series", DRIVER / "examples/series.cpp")
+__all__ = ["series"]
 
 
 def run_series(series: Path, board: Path, instance, *what: object) -> dict:
@@ -266,242 +233,6 @@ def test_every_function_is_freestanding_and_small(tmp_path, compiler, options, m
     text, data, bss = map(int, size.stdout.splitlines()[1].split()[:3])
     assert (data, bss) == (0, 0)
     assert 500 < text < most_bytes
-
-
-# The bridge
-
-
-class PlantedBoard:
-    """Folders as the kernel shows UIO devices, with files for their registers."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        (root / "proc/device-tree").mkdir(parents=True)
-        (root / "proc/device-tree/model").write_bytes(b"Planted board\0")
-        self.plant("latencies-ip-t1", 0, [11, 12, 13], [1, 0xFFFF, 9, 20, 5, 3, 0])
-        node = root / "sys/class/uio/uio0/device/of_node"
-        node.mkdir(parents=True)
-        (node / "latenz,clock-frequency-hz").write_bytes(struct.pack(">I", 1_000_000))
-        (node / "latenz,from-event").write_bytes(b"ps_pl_irq\0")
-        self.plant("latenz-random-data-generator", 1, [5, 1, 16, 0, 1, 0, 0])
-
-    def plant(self, name: str, number: int, *maps: list[int]) -> None:
-        uio = self.root / f"sys/class/uio/uio{number}"
-        content = b""
-        for index, words in enumerate(maps):
-            folder = uio / f"maps/map{index}"
-            folder.mkdir(parents=True)
-            (folder / "size").write_text(f"{PAGE:#x}\n")
-            (folder / "offset").write_text("0x0\n")
-            content += struct.pack(f"<{len(words)}I", *words).ljust(PAGE, b"\0")
-        (uio / "name").write_text(f"{name}\n")
-        device = self.root / f"dev/uio{number}"
-        device.parent.mkdir(exist_ok=True)
-        device.write_bytes(content)
-
-    def plant_ring(self) -> None:
-        """Two more maps of the IP's device: a writer that has written 5, and is idle; its ring."""
-        for name, words in (("ring-writer", [0, 0, 0, 0, 5, 0, 0, 2]), ("ring", [])):
-            maps = self.root / "sys/class/uio/uio0/maps"
-            folder = maps / f"map{len(list(maps.iterdir()))}"
-            folder.mkdir()
-            told = {"name": name, "size": f"{PAGE:#x}", "offset": "0x0", "addr": "0x870000000"}
-            for file, text in told.items():
-                (folder / file).write_text(f"{text}\n")
-            with (self.root / "dev/uio0").open("ab") as device:
-                device.write(struct.pack(f"<{len(words)}I", *words).ljust(PAGE, b"\0"))
-
-    def put(self, page: int, offset: int, content: bytes) -> None:
-        with (self.root / "dev/uio0").open("r+b") as device:
-            device.seek(page * PAGE + offset)
-            device.write(content)
-
-    def make_samples_longer_than_they_are(self) -> None:
-        """What is behind the device's two pages is a bus error, as Linux has it for files."""
-        (self.root / "sys/class/uio/uio0/maps/map0/size").write_text(f"{3 * PAGE:#x}\n")
-
-    def word(self, page: int, index: int) -> int:
-        content = (self.root / "dev/uio0").read_bytes()
-        return struct.unpack_from("<I", content, PAGE * page + 4 * index)[0]
-
-
-@pytest.fixture
-def planted(tmp_path) -> PlantedBoard:
-    return PlantedBoard(tmp_path / "root")
-
-
-@pytest.fixture(scope="module")
-def bridge(tmp_path_factory) -> Path:
-    sources = [ROOT / f"probes/src/{name}.cpp" for name in BRIDGE]
-    return compiled("g++", tmp_path_factory.mktemp("bridge") / "latenz-ip-bridge", *sources)
-
-
-@contextmanager
-def serving(
-    bridge: Path, planted: PlantedBoard, *options: str, windows: int = 3
-) -> Iterator[tuple[str, int]]:
-    command = [bridge, "--port=0", f"--root={planted.root}", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as program:
-        try:
-            line = program.stderr.readline()
-            told = rf"latenz-ip-bridge: {windows} windows at (127\.0\.0\.1):(\d+)\n"
-            match = re.fullmatch(told, line)
-            assert match, line
-            yield match[1], int(match[2])
-            assert program.poll() is None
-        finally:
-            program.send_signal(signal.SIGTERM)
-
-
-def test_python_reads_a_board_through_the_bridge(bridge, planted):
-    with serving(bridge, planted) as address, SocketLink("board", address) as link:
-        assert link.board.board == "Planted board"
-        assert link.board.time_base == "silicon"
-        assert link.board.clock_hz == 1_000_000
-        [ip] = open_instances(link)
-        assert (ip.name, ip.place.from_event, ip.place.to_event) == ("T1", "ps_pl_irq", "ack_in")
-        assert ip.read_samples(0, 3).latency.tolist() == [11, 12, 13]
-        ip.set_alarm(77)
-        ip.stop()
-        assert (planted.word(1, 0), planted.word(1, 1)) == (0, 77)
-        assert link.read(link.board.generator, 4, 2) == [1, 16]
-        with pytest.raises(NotAnswered) as failed:
-            link.read(ip.place.s01, 0x14, 3)
-        assert failed.value.address == 0x1C
-
-
-def test_python_reads_a_ring_through_the_bridge(bridge, planted):
-    planted.plant_ring()
-    with (
-        serving(bridge, planted, windows=5) as address,
-        SocketLink("board", address) as link,
-    ):
-        ring = link.board.instances[0].ring
-        assert (ring.base, ring.size_log2) == (0x8_7000_0000, 8)
-        writer = RegisterRingWriter(Window(link, ring.registers, PAGE))
-        elsewhere = ring.base + PAGE
-        with pytest.raises(NotAnswered):
-            writer.begin(elsewhere, ring.size_log2, link.pause)
-        planted.put(2, 0x1C, struct.pack("<I", 2))  # idle: a file has no bits that clear themselves
-        consumed = writer.begin(ring.base, ring.size_log2, link.pause)
-        assert consumed == 5
-        assert [planted.word(2, i) for i in range(6)] == [1, 0x7000_0000, 8, 8, 5, 5]
-        reader = RingReader(Window(link, ring.memory, PAGE), writer, consumed)
-        assert len(reader.read()) == 0
-        records = b"".join(struct.pack("<QQ", 100 * i, i << 57 | 7 + i) for i in range(3))
-        planted.put(3, 5 * 16, records)
-        planted.put(2, 0x10, struct.pack("<I", 8))
-        found = reader.read()
-        assert found.start.tolist() == [0, 100, 200]
-        assert (found.latency.tolist(), found.sequence.tolist()) == ([7, 8, 9], [0, 1, 2])
-        assert planted.word(2, 5) == 8
-
-
-def test_the_driver_reads_a_board_through_the_bridge(bridge, planted, series):
-    with serving(bridge, planted) as (host, port):
-        command = [series, f"{host}:{port}", "0", "1", "published", "series", "1000"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=200)
-    told = json.loads(done.stdout)
-    assert told["samples"] == [[11, 0], [12, 0], [13, 0]]
-    assert (told["num"], told["last"], told["max"], told["min"]) == (3, 9, 20, 5)
-
-
-def test_a_word_behind_a_devices_end_is_a_bus_error_and_the_next_is_read(bridge, planted):
-    planted.make_samples_longer_than_they_are()
-    with serving(bridge, planted) as address, SocketLink("board", address) as link:
-        for _ in range(3):
-            with pytest.raises(NotAnswered):
-                link.read(0, 2 * PAGE)
-            assert link.read(0, 4) == [12]
-
-
-def exchange(connection: socket.socket, request: bytes, size: int) -> bytes:
-    connection.sendall(request)
-    content = b""
-    while len(content) < size:
-        part = connection.recv(size - len(content))
-        if not part:
-            break
-        content += part
-    return content
-
-
-READ_TWO = struct.pack("<BBHI", 1, 0, 2, 0)
-TWO_WORDS = struct.pack("<BBHIII", 0, 0, 2, 0, 11, 12)
-
-
-def test_every_client_finds_it_as_the_first_did(bridge, planted):
-    """Half frames, rubbish, an unknown operation, leaving while it waits: then the next client."""
-    chosen = random.Random(8)
-    rubbish = [chosen.randbytes(chosen.randrange(1, 60)) for _ in range(30)]
-    # Not `wait`: a minute may be asked for. It gets its own turn below.
-    rubbish = [part if part[0] != 3 else b"\x09" + part[1:] for part in rubbish]
-    with serving(bridge, planted) as address:
-        for part in [READ_TWO[:5], b"", b"\x09\x00\x00\x00\x00\x00\x00\x00", *rubbish]:
-            with socket.create_connection(address, timeout=100) as connection:
-                connection.sendall(part)
-            with socket.create_connection(address, timeout=100) as connection:
-                assert exchange(connection, READ_TWO, 16) == TWO_WORDS
-        with socket.create_connection(address, timeout=100) as connection:
-            connection.sendall(struct.pack("<BBHI", 3, 0, 0, 0xFFFF_FFFF))
-        with socket.create_connection(address, timeout=100) as connection:
-            assert exchange(connection, READ_TWO, 16) == TWO_WORDS
-            answer = exchange(connection, struct.pack("<BBHI", 77, 0, 0, 0), 9)
-            assert answer == struct.pack("<BBHI", 255, 0, 0, 0)  # and then the end
-    assert planted.word(0, 0) == 11
-
-
-def test_it_speaks_over_standard_input_and_output(bridge, planted):
-    """As `ssh board latenz-ip-bridge --stdio` would; it ends with its input."""
-    wait = struct.pack("<BBHI", 3, 0, 0, 10)
-    done = subprocess.run(
-        [bridge, "--stdio", f"--root={planted.root}"],
-        input=READ_TWO + wait + READ_TWO,
-        capture_output=True,
-        check=True,
-        timeout=100,
-    )
-    assert done.stdout == TWO_WORDS + struct.pack("<BBHI", 0, 0, 0, 0) + TWO_WORDS
-    assert done.stderr == b""
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--port=70000"], "--port: "),
-        (["--address=localhost"], "--address: 'localhost' is no IPv4 address such as 192.168.1.10"),
-        (["--address=203.0.113.1"], "cannot listen there: "),
-        (["--listen=x"], "--listen: no such option; --help lists them all"),
-        (["--root=/nonexistent"], "no device named latencies-ip-NAME"),
-    ],
-)
-def test_a_mistake_is_one_line_and_exit_2(bridge, planted, options, said):
-    command = [bridge, *([] if "--root" in options[0] else [f"--root={planted.root}"]), *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-def test_the_bridge_for_boards_runs_alone(tmp_path, planted):
-    """Built as for a board, without its libraries, and run by an emulator of its processor."""
-    program = compiled(
-        "aarch64-linux-gnu-g++",
-        tmp_path / "bridge-arm64",
-        *[ROOT / f"probes/src/{name}.cpp" for name in BRIDGE],
-        extra=("-static",),
-    )
-    planted.make_samples_longer_than_they_are()
-    bus_error = struct.pack("<BBHI", 1, 0, 2, 2 * PAGE - 4)
-    done = subprocess.run(
-        ["qemu-aarch64", program, "--stdio", f"--root={planted.root}"],
-        input=READ_TWO + bus_error + READ_TWO,
-        capture_output=True,
-        check=True,
-        timeout=200,
-        env={**os.environ, "QEMU_LD_PREFIX": "/nonexistent"},
-    )
-    assert done.stdout == TWO_WORDS + struct.pack("<BBHII", 2, 0, 1, 1, 0) + TWO_WORDS
 
 
 def test_offsets_of_the_driver_are_those_of_the_bench():

@@ -17,6 +17,8 @@ extern const std::uint8_t guest_idle[];  // loader.S
 extern const std::uint8_t guest_calibration[];
 [[noreturn]] void resume_guest(latenz::hypervisor::Vcpu* vcpu);  // vectors.S
 void start_secondary();                                          // start.S
+std::uint64_t pending_errors();                                  // vectors.S
+void take_error();                                               // vectors.S
 }
 
 namespace latenz::hypervisor {
@@ -24,6 +26,7 @@ namespace {
 
 constexpr std::uint32_t first_calibration = 0xCA1;
 constexpr std::uint32_t second_calibration = 0xCA2;
+constexpr std::uint32_t time_for_console = 0xCA3;
 
 const Configuration& configuration_block() {
   return *reinterpret_cast<const Configuration*>(Configuration::address);
@@ -35,15 +38,13 @@ void refuse_if(std::string_view problem) {
   fail(told.add("configuration: ").add(problem).view());
 }
 
-/// Slots that end between two ticks would drift against the table.
-void refuse_cut_ticks(const Configuration& configuration) {
-  const std::uint64_t hz = CntFrequency::read();
+/// A slot in which the counter may not even tick is none.
+void refuse_short_slots(const Configuration& configuration) {
+  const Clock clock(CntFrequency::read());
   for (std::uint32_t i = 0; i < configuration.slots; ++i) {
-    const std::uint64_t length_ns = configuration.slot[i].length_ns;
-    if (Clock(hz).is_whole(length_ns)) continue;
-    Text<80> told;
-    told.add("slot ").add(i + 1).add(": ").add(length_ns);
-    fail(told.add(" ns are no whole number of ticks at ").add(hz).add(" Hz").view());
+    if (clock.at_most(configuration.slot[i].length_ns) == Duration()) {
+      fail("configuration: slot: shorter than a tick");
+    }
   }
 }
 
@@ -63,12 +64,15 @@ constinit Hypervisor hypervisor{};
 // --- Start ---------------------------------------------------------------------------------------
 
 void Hypervisor::begin() {
+  // Without a board there is no console: nobody can be told.
+  if (!choose_board(configuration_block().board)) SecureMonitor::power_off();
+  Console::start();
   OwnTranslation::build();
   OwnTranslation::switch_on();
-  Console::start(board());
   configuration_ = &configuration_block();
-  refuse_if(problem_of(*configuration_, board().cpus));
-  refuse_cut_ticks(*configuration_);
+  refuse_if(problem_of(*configuration_,
+                       {.cpus = board().cpus, .not_for_guests = board().not_for_guests}));
+  refuse_short_slots(*configuration_);
   OwnTranslation::add(*configuration_);
   refuse_if(problem_of_arrivals(*configuration_));
   board_distributor.start(board());  // before partitions route their interrupts
@@ -80,29 +84,7 @@ void Hypervisor::begin() {
   calibrate(processors[0]);
 }
 
-/// What the hypervisor itself drives is nobody's.
-void Hypervisor::refuse_own_devices() const {
-  constexpr std::uint64_t page = TranslationTable::page;
-  const Board& here = board();
-  const std::uint64_t own[] = {here.distributor,
-                               here.cpu_interface,
-                               here.cpu_interface + page,
-                               here.virtual_control,
-                               here.virtual_interface,
-                               here.virtual_interface + page,
-                               here.uart};
-  for (const MappingEntry& each :
-       std::span(configuration_->mapping).first(configuration_->mappings)) {
-    for (const std::uint64_t device : own) {
-      if (device >= each.physical && device - each.physical < each.size) {
-        fail("configuration: mapping: of the hypervisor's own devices");
-      }
-    }
-  }
-}
-
 void Hypervisor::build() {
-  refuse_own_devices();
   bool built = build_idle();
   for (std::uint32_t i = 0; i < configuration_->partitions; ++i) {
     built = built && partitions_[i].build(*configuration_, i);
@@ -147,30 +129,54 @@ Vcpu* Hypervisor::run(Processor& processor, std::uint64_t trap_ticks) {
 Vcpu* Hypervisor::interrupt(Processor& processor, std::uint64_t entered) {
   const std::uint32_t acknowledged = processor.interface.acknowledge();
   const std::uint32_t id = acknowledged & 0x3FFU;
-  if (id >= InterruptId::spurious) return processor.running;
+  if (id >= InterruptId::spurious) {
+    ++processor.spurious;
+    return processor.running;
+  }
   processor.interface.drop_priority(acknowledged);
   VirtualGic& gic = processor.running->gic;
-  if (gic.owns(id)) {  // stays active until the guest ends it
-    gic.signal_new(id);
-    if (!processor.shares_time) return processor.running;
-  } else if (id < InterruptId::first_shared) {
-    processor.interface.deactivate(acknowledged);
-  }
+  const bool owned = gic.owns(id);  // stays active until the guest ends it
+  if (owned) gic.signal_new(id);
   if (processor.shares_time) return tdma_.interrupt(processor, entered, id);
   if (id == InterruptId::maintenance) gic.flush();
+  if (!owned && id < InterruptId::first_shared) processor.interface.deactivate(acknowledged);
   return processor.running;
 }
 
 Vcpu* Hypervisor::trap(Processor& processor, std::uint64_t entered) {
   Vcpu* vcpu = processor.running;
-  if (vcpu == &processor.idle) return calibration_trap(processor, entered);
+  if (vcpu == &processor.idle) return idle_trap(processor, entered);
   const Outcome outcome = serve_guest(partitions_[vcpu->partition]);
   processor.longest_service = std::max(processor.longest_service, now() - entered);
   return outcome == Outcome::served ? vcpu : partition_changed(processor, entered, outcome);
 }
 
+/// Nobody's: whoever ran before was asked when it was switched from.
+Vcpu* Hypervisor::idle_error(Processor& processor) {
+  ++processor.idle_errors;
+  return processor.running;
+}
+
+/// Of a write that failed on the bus the processor learns late. Before another one runs, what the
+/// one that was saved just now has caused is waited for: it is its own.
+void Hypervisor::settle_errors(Processor& processor) {
+  constexpr std::uint64_t asynchronous = 1ULL << 8U;  // ISR_EL1.A
+  if ((pending_errors() & asynchronous) == 0) return;
+  take_error();
+  if (processor.running == &processor.idle) {
+    ++processor.idle_errors;
+    return;
+  }
+  Partition& partition = partitions_[processor.running->partition];
+  const bool ran = partition.is_running();
+  partition.fault("asynchronous error", 0);
+  if (!ran || !processor.shares_time) return;
+  tdma_.settle(processor.running->partition,
+               partition.is_running() ? Outcome::restarted : Outcome::ended);
+}
+
 Vcpu* Hypervisor::error(Processor& processor, std::uint64_t entered) {
-  if (processor.running == &processor.idle) fail("asynchronous error");
+  if (processor.running == &processor.idle) return idle_error(processor);
   Partition& partition = partitions_[processor.running->partition];
   partition.fault("asynchronous error", 0);
   return partition_changed(processor, entered,
@@ -178,8 +184,14 @@ Vcpu* Hypervisor::error(Processor& processor, std::uint64_t entered) {
 }
 
 /// The first call tells how long the hypervisor has known of a trap, the second how long it took.
-Vcpu* Hypervisor::calibration_trap(Processor& processor, std::uint64_t entered) {
+/// The third, whenever there is nothing else to do, gives time to the console.
+Vcpu* Hypervisor::idle_trap(Processor& processor, std::uint64_t entered) {
   const std::uint32_t which = EsrEl2::read() & 0xFFFFU;
+  if (which == time_for_console) {
+    processor.idle.x[0] = Console::pump(Console::of_idle_time) ? 1 : 0;
+    processor.longest_service = std::max(processor.longest_service, now() - entered);
+    return processor.running;
+  }
   if (which == first_calibration) {
     processor.longest_service = now() - entered;
     return processor.running;
@@ -198,9 +210,9 @@ Vcpu* Hypervisor::partition_changed(Processor& processor, std::uint64_t entered,
     return processor.running;
   }
   processor.running->save();
+  settle_errors(processor);
   processor.running = &processor.idle;
   processor.idle.load();
-  Console::drain();
   if (!any_running()) finish();
   return processor.running;
 }

@@ -35,6 +35,9 @@ class Hypervisor {
   /// An asynchronous error while a guest ran.
   Vcpu* error(Processor& processor, std::uint64_t entered);
 
+  /// The one that this CPU executed has been saved; errors that it caused are its own.
+  void settle_errors(Processor& processor);
+
   [[nodiscard]] bool any_running() const;
   [[nodiscard]] bool any_awaited() const;
 
@@ -52,13 +55,13 @@ class Hypervisor {
     return std::span(partitions_).first(configuration_->partitions);
   }
   void build();
-  void refuse_own_devices() const;
   void start_others();
   void tell_sources() const;
   void tell_partitions() const;
   void tell_trace() const;
   void tell_statistics() const;
-  Vcpu* calibration_trap(Processor& processor, std::uint64_t entered);
+  static Vcpu* idle_error(Processor& processor);
+  Vcpu* idle_trap(Processor& processor, std::uint64_t entered);
   Vcpu* partition_changed(Processor& processor, std::uint64_t entered, Outcome outcome);
 
   const Configuration* configuration_ = nullptr;

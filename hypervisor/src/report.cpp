@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the hypervisor tells when all is over, as frames on the console: what it is, the trace, the
 // statistics.
+#include <atomic>
+
 #include "aarch64/console.hpp"
 #include "aarch64/secure_monitor.hpp"
 #include "aarch64/system_registers.hpp"
@@ -34,8 +36,8 @@ void add_figure(Line& line, std::string_view name, std::uint64_t value) {
 void add_learned(Text<1600>& line, const SourceMonitor& monitor) {
   line.add(",\"learned_ticks\":[");
   bool first = true;
-  for (const Duration distance :
-       monitor.is_on() ? monitor.distances() : std::span<const Duration>()) {
+  std::array<Duration, longest_distance_vector> room{};
+  for (const Duration distance : monitor.guaranteed(room)) {
     line.add(first ? "" : ",").add(ticks(distance));
     first = false;
   }
@@ -52,6 +54,8 @@ void tell_hello() {
 }  // namespace
 
 void fail(std::string_view reason) {
+  constexpr std::uint64_t translates = 1;  // before, memory is a device's: no CPU may lock it
+  if ((SctlrEl2::read() & translates) != 0) Console::take();
   Text<100> told;
   output().text(FrameKind::fault, told.add("hypervisor: ").add(reason).view());
   output().end({});
@@ -82,6 +86,7 @@ void Hypervisor::tell_sources() const {
     add_figure(line, "overruns", figures.overruns);
     add_figure(line, "overflowed", figures.overflowed);
     add_figure(line, "dropped", figures.dropped);
+    add_figure(line, "masked", figures.masked);
     add_figure(
         line, "longest_queue",
         tdma_.longest_queue(static_cast<PartitionIndex>(configuration_->source[i].partition)));
@@ -104,6 +109,7 @@ void Hypervisor::tell_partitions() const {
     add_figure(line, "faults", each.faults());
     add_figure(line, "restarts", each.restarts());
     add_figure(line, "progress", each.progress());
+    add_figure(line, "lost_lines", Console::lost(each.vcpu.partition));
     File::add(line.add("}").view());
     first = false;
   }
@@ -117,9 +123,13 @@ void Hypervisor::tell_statistics() const {
   add_figure(line, "cycles", tdma_.cycles());
   add_figure(line, "trap_ticks", configuration_->slots > 0 ? tdma_.trap_ticks() : trap_ticks_);
   add_figure(line, "longest_service_ticks", processors[0].longest_service);
+  add_figure(line, "spurious_entries", processors[0].spurious);
   add_figure(line, "records_written", tdma_.trace().written());
   add_figure(line, "records_kept", tdma_.trace().kept());
   add_figure(line, "latest_slot_ticks", ticks(tdma_.latest_slot()));
+  std::uint64_t idle_errors = 0;
+  for (const Processor& each : processors) idle_errors += each.idle_errors;
+  add_figure(line, "idle_errors", idle_errors);
   File::add(line.add(",\"sources\":[").view());
   tell_sources();
   File::add("],\"partitions\":[");
@@ -129,6 +139,9 @@ void Hypervisor::tell_statistics() const {
 }
 
 void Hypervisor::finish() {
+  static std::atomic<bool> finished;
+  while (finished.exchange(true, std::memory_order_acquire)) asm volatile("wfi");  // by another CPU
+  Console::take();
   Console::drain();
   tell_hello();
   if (configuration_->slots > 0) tell_trace();

@@ -15,9 +15,9 @@
 namespace latenz::hypervisor {
 namespace {
 
-constexpr std::array<ArrivalEntry, 3> entries = {{{.time_ns = 5, .source = 1, .reserved = 0},
-                                                  {.time_ns = 5, .source = 2, .reserved = 0},
-                                                  {.time_ns = 90, .source = 0, .reserved = 0}}};
+constexpr std::array<ArrivalEntry, 3> entries = {{{.time_ns = 5, .source = 1, .run = 1},
+                                                  {.time_ns = 5, .source = 2, .run = 1},
+                                                  {.time_ns = 90, .source = 0, .run = 1}}};
 
 TEST(ArrivalList, RepeatsAllFromOnePeriodToTheNext) {
   ArrivalList list;
@@ -39,6 +39,47 @@ TEST(ArrivalList, IsDoneAtOnceIfItIsEmpty) {
   list.begin({}, 3, Duration(100), Instant(1000));
   EXPECT_TRUE(list.done());
   EXPECT_EQ(list.time(), Instant::never());
+}
+
+TEST(ArrivalList, PassesOverOneSourceUpToATimeAsGoingOneByOneDoes) {
+  SplitMix64 random(9);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<ArrivalEntry> drawn(1 + (random.next() % 40));
+    std::uint64_t time_ns = 0;
+    for (ArrivalEntry& each : drawn) {
+      time_ns += random.next() % 3;
+      each = {.time_ns = time_ns, .source = random.next() % 8 == 0 ? 1U : 0U, .run = 77};
+    }
+    ArrivalList::find_runs(drawn);
+    ArrivalList list;
+    ArrivalList one_by_one;
+    list.begin(drawn, 1, Duration(100), Instant(1000));
+    one_by_one.begin(drawn, 1, Duration(100), Instant(1000));
+    while (!list.done()) {
+      const Instant end(list.time().ns() + static_cast<std::int64_t>(random.next() % 12) - 1);
+      const std::uint16_t source = list.source();
+      list.pass_over(end);
+      while (!one_by_one.done() && one_by_one.source() == source && one_by_one.time() < end) {
+        one_by_one.advance();
+      }
+      ASSERT_EQ(list.time(), one_by_one.time());
+      if (list.done()) break;
+      ASSERT_EQ(list.source(), one_by_one.source());
+      list.advance();
+      one_by_one.advance();
+    }
+    EXPECT_TRUE(one_by_one.done());
+  }
+}
+
+TEST(ArrivalList, PassesOverTheLastOfARoundIntoTheNext) {
+  ArrivalList list;
+  list.begin(entries, 2, Duration(100), Instant(1000));
+  list.advance();
+  list.advance();
+  list.pass_over(Instant(1091));
+  EXPECT_EQ(list.time(), Instant(1105));
+  EXPECT_EQ(list.source(), 1);
 }
 
 /// Bit by bit: floor(time_ns * hz / 10^9), and what remains.
@@ -64,7 +105,7 @@ TEST(Clock, RoundsAsLongDivisionDoes) {
       EXPECT_EQ(clock.at_most(time_ns).ns(), below);
       EXPECT_EQ(clock.at_least(time_ns).ns(), below + (rest != 0 ? 1 : 0));
       EXPECT_EQ(clock.duration(time_ns).ns(), below + (rest >= 500'000'000 ? 1 : 0));
-      EXPECT_EQ(clock.is_whole(time_ns), rest == 0);
+      EXPECT_EQ(clock.remainder(time_ns), rest);
     }
   }
 }

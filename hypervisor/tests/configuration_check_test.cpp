@@ -12,13 +12,15 @@
 #include <span>
 #include <string>
 
+#include "boards/virt.hpp"
+#include "boards/zcu102.hpp"
 #include "latenz/crc32.hpp"
 
 namespace latenz::hypervisor {
 namespace {
 
 constexpr std::uint64_t mebibyte = 0x10'0000;
-constexpr std::uint32_t cpus = 4;
+constexpr BoardRules board = {.cpus = 4, .not_for_guests = zcu102_not_for_guests};
 
 void seal(Configuration& configuration) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(&configuration);
@@ -69,7 +71,7 @@ TEST_P(WrongConfiguration, IsRefusedWithItsReason) {
   Configuration configuration = fine();
   GetParam().how(configuration);
   seal(configuration);
-  EXPECT_EQ(problem_of(configuration, cpus), GetParam().problem);
+  EXPECT_EQ(problem_of(configuration, board), GetParam().problem);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -85,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"counts out of range", [](auto& made) { made.mappings = 33; }},
         Wrong{"counts out of range", [](auto& made) { made.interrupts = 33; }},
         Wrong{"mode not 0 to 2", [](auto& made) { std::memset(&made.mode, 3, 1); }},
-        Wrong{"partition: no such CPU", [](auto& made) { made.partition[1].cpu = cpus; }},
+        Wrong{"partition: no such CPU", [](auto& made) { made.partition[1].cpu = board.cpus; }},
         Wrong{"partition: no memory", [](auto& made) { made.partition[1].memory_size = 0; }},
         Wrong{"partition: memory is no multiple of 2 MiB",
               [](auto& made) { made.partition[0].memory += 4096; }},
@@ -120,9 +122,10 @@ INSTANTIATE_TEST_SUITE_P(
                 made.partition[1].cpu = 1;
               }},
         Wrong{"source: no such partition", [](auto& made) { made.source[0].partition = 2; }},
-        Wrong{"source: interrupt not 32 to 127", [](auto& made) { made.source[0].interrupt = 27; }},
-        Wrong{"source: interrupt not 32 to 127",
-              [](auto& made) { made.source[0].interrupt = 128; }},
+        Wrong{"source: interrupt not 32 to 1019",
+              [](auto& made) { made.source[0].interrupt = 27; }},
+        Wrong{"source: interrupt not 32 to 1019",
+              [](auto& made) { made.source[0].interrupt = 1020; }},
         Wrong{"source: its device's interrupt has another owner",
               [](auto& made) {
                 made.interrupts = 1;
@@ -137,17 +140,34 @@ INSTANTIATE_TEST_SUITE_P(
               }},
         Wrong{"source: too many distances", [](auto& made) { made.source[0].distances = 65; }},
         Wrong{"source: distances not there",
-              [](auto& made) { made.source[0].first_distance = 513; }},
+              [](auto& made) { made.source[0].first_distance = 1025; }},
+        Wrong{"source: too many distances", [](auto& made) { made.source[0].learned = 65; }},
+        Wrong{"source: too many distances",
+              [](auto& made) { made.source[0].limit_distances = 65; }},
+        Wrong{"source: distances not there",
+              [](auto& made) {
+                made.source[0].limit_distances = 2;
+                made.source[0].first_limit_distance = 1023;
+              }},
+        Wrong{"source: limit too long",
+              [](auto& made) { made.source[0].limit_period_ns = 1ULL << 63U; }},
+        Wrong{"source: limit too long",
+              [](auto& made) {
+                made.source[0].limit_period_ns = 1;
+                made.source[0].limit_jitter_ns = UINT64_MAX;
+              }},
+        Wrong{"source: limit has jitter, but no period",
+              [](auto& made) { made.source[0].limit_jitter_ns = 1; }},
         Wrong{"source: no bottom handler", [](auto& made) { made.source[0].bottom_ns = 0; }},
         Wrong{"interrupt: no such partition",
               [](auto& made) {
                 made.interrupts = 1;
                 made.interrupt[0] = {2, 40};
               }},
-        Wrong{"interrupt: not 32 to 127",
+        Wrong{"interrupt: not 32 to 1019",
               [](auto& made) {
                 made.interrupts = 1;
-                made.interrupt[0] = {0, 128};
+                made.interrupt[0] = {0, 1020};
               }},
         Wrong{"mapping: no such partition",
               [](auto& made) {
@@ -186,7 +206,104 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ConfigurationCheck, FindsNothingWrongWithAFineOne) {
   Configuration configuration = fine();
   seal(configuration);
-  EXPECT_EQ(problem_of(configuration, cpus), "");
+  EXPECT_EQ(problem_of(configuration, board), "");
+}
+
+/// A page, or more, of normal memory or of a device for the first partition.
+std::string_view problem_of_mapping(std::uint32_t flags, std::uint64_t physical,
+                                    std::uint64_t size = 0x1000, const BoardRules& rules = board) {
+  Configuration made = fine();
+  made.arrival_count = 4;
+  made.mappings = 1;
+  made.mapping[0] = {0, flags, 0x6000'0000, physical, size};
+  seal(made);
+  return problem_of(made, rules);
+}
+
+constexpr std::uint32_t memory = MappingEntry::writable;
+constexpr std::uint32_t device = MappingEntry::writable | MappingEntry::device;
+
+TEST(Mappings, OfFreeMemoryAndHarmlessDevicesAreTaken) {
+  EXPECT_EQ(problem_of_mapping(memory, 0x6000'0000), "");
+  EXPECT_EQ(problem_of_mapping(device, 0xFF01'0000), "") << "UART1";
+  EXPECT_EQ(problem_of_mapping(device, 0xFF11'0000, 0x4'0000), "") << "all timers";
+  EXPECT_EQ(problem_of_mapping(device, 0xA000'0000), "") << "in the logic";
+}
+
+TEST(Mappings, OfWhatIsAnothersAreRefused) {
+  const char* const reason = "mapping: of what is another's";
+  EXPECT_EQ(problem_of_mapping(memory, 0x5040'0000), reason) << "another partition's memory";
+  EXPECT_EQ(problem_of_mapping(memory, 0x5000'0000), reason) << "its own, a second time";
+  EXPECT_EQ(problem_of_mapping(memory, 0x4060'0000), reason) << "the arrivals";
+  EXPECT_EQ(problem_of_mapping(memory, 0x4080'0000), reason) << "the trace";
+  EXPECT_EQ(problem_of_mapping(memory, Configuration::address), reason);
+  EXPECT_EQ(problem_of_mapping(memory, 0x4400'0000), reason) << "an image";
+  EXPECT_EQ(problem_of_mapping(memory, 0x4400'1000), reason)
+      << "behind an image, but mapped with it";
+}
+
+TEST(Mappings, OfWhatReachesBeyondTranslationAreRefused) {
+  const char* const reason = "mapping: not for guests of this board";
+  for (const std::uint64_t physical : {0xF901'0000,     // GICD
+                                       0xF902'0000,     // GICC, its first alias
+                                       0xF902'F000,     // GICC
+                                       0xF904'0000,     // GICH
+                                       0xFD07'0000,     // memory controller
+                                       0xFD1A'0000,     // CRF
+                                       0xFD50'0000,     // GDMA
+                                       0xFD5D'0000,     // XMPU
+                                       0xFD61'0000,     // FPD_SLCR
+                                       0xFD80'0000,     // SMMU
+                                       0xFE20'0000,     // USB
+                                       0xFF00'0000,     // the console
+                                       0xFF0B'0000,     // GEM
+                                       0xFF18'0000,     // IOU_SLCR
+                                       0xFF33'0000,     // IPI
+                                       0xFF5E'0000,     // CRL
+                                       0xFF9A'0000,     // RPU
+                                       0xFFA8'0000,     // ADMA
+                                       0xFFD8'0000}) {  // PMU
+    EXPECT_EQ(problem_of_mapping(device, physical), reason) << std::hex << physical;
+  }
+  EXPECT_EQ(problem_of_mapping(device, 0xFF01'0000, 0xC'0000), reason) << "reaches into GEM0";
+  const BoardRules virt = {.cpus = 4, .not_for_guests = virt_not_for_guests};
+  EXPECT_EQ(problem_of_mapping(device, 0x0803'0000, 0x1000, virt), reason);
+  EXPECT_EQ(problem_of_mapping(device, 0x0A00'0000, 0x1000, virt), reason);
+  EXPECT_EQ(problem_of_mapping(device, 0x0901'0000, 0x1000, virt), "") << "the clock";
+}
+
+TEST(Mappings, DevicesHaveOneOwnerMemoryMayBeShared) {
+  Configuration made = fine();
+  made.mappings = 2;
+  for (std::uint32_t i = 0; i < 2; ++i) made.mapping[i] = {i, memory, 0x1000, 0x6000'0000, 0x1000};
+  seal(made);
+  EXPECT_EQ(problem_of(made, board), "");
+  for (std::uint32_t i = 0; i < 2; ++i) made.mapping[i] = {i, device, 0x1000, 0xFF11'0000, 0x1000};
+  seal(made);
+  EXPECT_EQ(problem_of(made, board), "mapping: of what is another's");
+  made.mapping[1].partition = 0;
+  seal(made);
+  EXPECT_EQ(problem_of(made, board), "");
+  made.mapping[1] = {1, memory, 0x1000, 0x6000'0000, 0x1000};
+  made.mapping[0] = {0, device, 0x1000, 0x8000'0000, 0x1000};
+  seal(made);
+  EXPECT_EQ(problem_of(made, board), "");
+}
+
+TEST(Mappings, TheLongestListsHaveRoom) {
+  Configuration made = fine();
+  made.partitions = Configuration::most_partitions;
+  for (std::uint32_t i = 0; i < made.partitions; ++i) {
+    made.partition[i] = made.partition[0];
+    made.partition[i].memory = 0x5000'0000 + (4 * mebibyte * i);
+    made.partition[i].images.fill(made.partition[0].images[0]);
+  }
+  made.mappings = Configuration::most_mappings;
+  for (auto& each : made.mapping) each = {0, memory, 0x1000, 0x6000'0000, 0x1000};
+  seal(made);
+  EXPECT_EQ(problem_of(made, board), "");
+  EXPECT_LE(std::size(zcu102_not_for_guests), BoardRules::most);
+  EXPECT_LE(std::size(virt_not_for_guests), BoardRules::most);
 }
 
 TEST(ConfigurationCheck, NoticesEveryChangedByte) {
@@ -195,7 +312,7 @@ TEST(ConfigurationCheck, NoticesEveryChangedByte) {
   auto* bytes = reinterpret_cast<std::uint8_t*>(&configuration);
   for (std::size_t i = 0; i < sizeof configuration; i += 7) {
     bytes[i] ^= 0x10U;
-    EXPECT_NE(problem_of(configuration, cpus), "") << i;
+    EXPECT_NE(problem_of(configuration, board), "") << i;
     bytes[i] ^= 0x10U;
   }
 }

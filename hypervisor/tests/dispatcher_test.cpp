@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,7 +14,10 @@
 #include <vector>
 
 #include "fake_processor.hpp"
+#include "latenz/distances.hpp"
+#include "latenz/monitor.hpp"
 #include "latenz/simulator.hpp"
+#include "latenz/split_mix.hpp"
 #include "random_system.hpp"
 #include "two_partitions.hpp"
 
@@ -461,7 +465,8 @@ TEST(Learning, AllowsNoLessThanWasAllowedAndClosesTheVector) {
     two.arrive(0, at);
   }
   // observed 7, 20, 35; raised to 10, 20, 35
-  const auto distances = two.monitor(0).distances();
+  std::array<Duration, latenz::longest_distance_vector> room{};
+  const auto distances = two.monitor(0).guaranteed(room);
   EXPECT_EQ(std::vector(distances.begin(), distances.end()),
             (std::vector{Duration(10), Duration(20), Duration(35)}));
 }
@@ -472,13 +477,38 @@ TEST(Learning, WhatTooFewEventsShowIsWhatIsAllowedAndWithoutThatNothingIs) {
   some.start_slot();
   some.arrive(0, 10);
   some.arrive(0, 17);
-  const auto distances = some.monitor(0).distances();
+  std::array<Duration, latenz::longest_distance_vector> room{};
+  const auto distances = some.monitor(0).guaranteed(room);
   EXPECT_EQ(std::vector(distances.begin(), distances.end()),
             (std::vector{Duration(10), Duration(20), Duration(300)}));
   Two none(Mode::paper, {learning({}, 3, 1)});
   none.start_slot();
   none.arrive(0, 10);
   EXPECT_FALSE(none.arrive(0, 99).asked) << "an empty vector would allow everything";
+}
+
+TEST(Learning, AMonitorDecidesAlikeWhetherItsVectorIsClosedOrNot) {
+  latenz::SplitMix64 random(7);
+  int accepted = 0;
+  int closed_more = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::array<Duration, 6> open{};
+    for (Duration& each : open) each = Duration(static_cast<std::int64_t>(random.next() % 40));
+    std::array<Duration, 6> closed = open;
+    latenz::close_super_additively(closed);
+    closed_more += closed != open ? 1 : 0;
+    latenz::DistanceMonitor<6> one(open);
+    latenz::DistanceMonitor<6> other(closed);
+    Instant at;
+    for (int i = 0; i < 60; ++i) {
+      at += Duration(static_cast<std::int64_t>(random.next() % 30));
+      const bool answer = one.accept(at);
+      ASSERT_EQ(answer, other.accept(at)) << "round " << round;
+      accepted += answer ? 1 : 0;
+    }
+  }
+  EXPECT_GT(accepted, 20'000);
+  EXPECT_GT(closed_more, 1500);
 }
 
 TEST(Learning, RunsAsSimulatedWithWhatWasLearned) {

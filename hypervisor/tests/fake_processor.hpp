@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -28,7 +29,11 @@ class FakeProcessor {
   /// @param times arrivals of each source, sorted
   FakeProcessor(const latenz::System& system, const PlannedSystem& planned, const Times& times,
                 Sections sections)
-      : system_(system), times_(times), sections_(sections), next_(times.size()) {
+      : system_(system),
+        times_(times),
+        sections_(sections),
+        next_(times.size()),
+        unmasked_at_(times.size(), Instant::long_ago()) {
     dispatcher().begin(planned.plan());
     find_next_arrival();
   }
@@ -39,7 +44,7 @@ class FakeProcessor {
       const latenz::Instant event = std::min(dispatcher().slot_end(), next_arrival_);
       if (now_ < event) {
         serve_until(event);
-        if (next_arrival_ == latenz::Instant::never() && idle()) {
+        if (next_arrival_ == latenz::Instant::never() && !any_masked() && idle()) {
           return;
         }
       }
@@ -66,6 +71,15 @@ class FakeProcessor {
   using Duration = latenz::Duration;
   using Instant = latenz::Instant;
 
+  [[nodiscard]] bool any_masked() const {
+    for (std::size_t i = 0; i < times_.size(); ++i) {
+      if (dispatcher().is_masked(static_cast<std::uint16_t>(i))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   [[nodiscard]] bool idle() const { return section_ <= Duration() && dispatcher().idle(); }
 
   // --- events ------------------------------------------------------------------------------------
@@ -73,6 +87,10 @@ class FakeProcessor {
   void switch_slot() {
     const Instant start = std::max(now_, dispatcher().slot_end());
     dispatcher().start_slot();
+    for (std::uint32_t rest = dispatcher().unmask(); rest != 0; rest &= rest - 1) {
+      unmasked_at_[static_cast<std::size_t>(std::countr_zero(rest))] = dispatcher().slot_start();
+    }
+    find_next_arrival();
     now_ = start + system_.table().slot_switch();
     report(Activity::slot_switch, dispatcher().owner(), 0, start);
   }
@@ -81,6 +99,12 @@ class FakeProcessor {
     const auto index = static_cast<std::uint16_t>(next_source_);
     const latenz::Source& source = system_.sources()[index];
     const Instant start = std::max(now_, next_arrival_);
+    if (!dispatcher().permits(index, next_arrival_)) {
+      now_ = start + system_.costs().limit;
+      report(Activity::top_handler, source.partition, index, start);
+      find_next_arrival();
+      return;
+    }
     const auto top = dispatcher().raise(index, next_arrival_, start);
     now_ = start + source.top + (top.asked ? system_.costs().monitor : Duration());
     report(Activity::top_handler, source.partition, index, start);
@@ -91,8 +115,12 @@ class FakeProcessor {
   void find_next_arrival() {
     next_arrival_ = Instant::never();
     for (std::size_t i = 0; i < times_.size(); ++i) {
-      if (next_[i] < times_[i].size() && Instant(times_[i][next_[i]]) < next_arrival_) {
-        next_arrival_ = Instant(times_[i][next_[i]]);
+      if (next_[i] == times_[i].size() || dispatcher().is_masked(static_cast<std::uint16_t>(i))) {
+        continue;  // a masked one waits at the interrupt controller
+      }
+      const Instant arrival = std::max(Instant(times_[i][next_[i]]), unmasked_at_[i]);
+      if (arrival < next_arrival_) {
+        next_arrival_ = arrival;
         next_source_ = i;
       }
     }
@@ -180,7 +208,8 @@ class FakeProcessor {
   Recorder recorder_;
 
   Instant now_;
-  std::vector<std::size_t> next_;  ///< by source
+  std::vector<std::size_t> next_;     ///< by source
+  std::vector<Instant> unmasked_at_;  ///< by source
   Instant next_arrival_;
   std::size_t next_source_ = 0;
 

@@ -32,6 +32,15 @@ class PlannedSystem {
     }
   }
 
+  /// R7: every source is limited to its arrival model.
+  void limit(const latenz::System& system) {
+    limits_.reserve(sources_.size());
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      limits_.push_back(system.sources()[i].arrival.limiter());
+      sources_[i].limit = &limits_.back();
+    }
+  }
+
   /// The source learns that many distances from that many events; its monitor's are the allowed.
   void learn(std::size_t source, std::uint32_t length, std::uint64_t events) {
     sources_[source].learned = length;
@@ -47,4 +56,5 @@ class PlannedSystem {
   latenz::Instant epoch_;
   std::vector<latenz::hypervisor::PlannedSlot> slots_;
   std::vector<latenz::hypervisor::PlannedSource> sources_;
+  std::vector<latenz::hypervisor::Limit> limits_;
 };

@@ -3,6 +3,7 @@
 // written twice.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -96,6 +97,17 @@ class EverySmallPattern {
   Times times_;
 };
 
+/// Arrivals that keep the models, and others among them.
+Times too_dense(SystemGenerator& generator, const System& system) {
+  Times times = generator.arrivals(system, 8);
+  for (auto& each : times) {
+    const std::int64_t last = each.back();
+    for (int i = 0; i < 6; ++i) each.push_back(generator.up_to(last));
+    std::ranges::sort(each);
+  }
+  return times;
+}
+
 latenz::Source source(std::uint32_t partition, std::int64_t top, std::int64_t bottom,
                       std::int64_t distance) {
   return {.partition = partition,
@@ -176,6 +188,46 @@ TEST(Rules, EveryCoincidenceOfUpToFourIrqsRunsAsSimulated) {
     });
   }
   EXPECT_GT(patterns, 100'000U);
+}
+
+TEST(Rules, SourcesThatExceedTheirModelsAreMaskedAsSimulated) {
+  SystemGenerator generator(5);
+  std::size_t masked = 0;
+  std::size_t put_off = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const System random = generator.system();
+    latenz::Costs costs = random.costs();
+    costs.limit = Duration(generator.scaled(0, 1));
+    const auto slots = random.table().slots();
+    const auto sources = random.sources();
+    const System system({slots.begin(), slots.end()}, costs, {sources.begin(), sources.end()});
+    const Times times = too_dense(generator, system);
+    for (const Mode mode : modes) {
+      Recorder expected;
+      latenz::Simulator simulator(system, mode, listed(times), INT64_MAX, false, expected);
+      simulator.limit_arrivals();
+      ASSERT_TRUE(simulator.run(INT64_MAX));
+      PlannedSystem planned(system, mode);
+      planned.limit(system);
+      FakeProcessor processor(system, planned, times, Sections::preemptible);
+      processor.run();
+      const Recorder& found = processor.recorder();
+      ASSERT_EQ(expected.irqs.size(), found.irqs.size()) << "round " << round;
+      for (std::size_t i = 0; i < found.irqs.size(); ++i) {
+        IrqRecord irq = found.irqs[i];  // a hypervisor does not know when a masked one was raised
+        ASSERT_GE(irq.arrival, expected.irqs[i].arrival);
+        put_off += irq.arrival > expected.irqs[i].arrival ? 1 : 0;
+        irq.arrival = expected.irqs[i].arrival;
+        ASSERT_TRUE(same(expected.irqs[i], irq)) << "round " << round << ", IRQ " << i;
+      }
+      ASSERT_EQ(expected.joined(), found.joined()) << "round " << round;
+      for (std::size_t i = 0; i < times.size(); ++i) {
+        masked += FakeProcessor<>::dispatcher().statistics(static_cast<std::uint16_t>(i)).masked;
+      }
+    }
+  }
+  EXPECT_GT(masked, 50'000U);
+  EXPECT_GT(put_off, 50'000U);
 }
 
 TEST(Rules, SectionsThatAreNotInterruptedOnlyPutOffTopHandlersAndBoundsHold) {

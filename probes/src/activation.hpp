@@ -49,4 +49,22 @@ class Activations {
   std::int64_t interval_ns_;
 };
 
+/// When a run with a duration is over: before the first activation that is due at the end or later.
+/// After a late one a single one more belongs to it, so that what was skipped in between shows.
+class Ending {
+ public:
+  [[nodiscard]] bool is_reached(const Activation& last, std::int64_t next_due_ns,
+                                std::int64_t end_ns) {
+    if (next_due_ns < end_ns) {
+      return false;
+    }
+    const bool over = last.skipped == 0 || one_more_;
+    one_more_ = true;
+    return over;
+  }
+
+ private:
+  bool one_more_ = false;
+};
+
 }  // namespace latenz::probe

@@ -15,8 +15,11 @@ inline constexpr std::int64_t nanoseconds_a_second = 1'000'000'000;
   return now.tv_sec * nanoseconds_a_second + now.tv_nsec;
 }
 
+// Both parts have 32 bits on 32-bit machines whose C library was not asked for more: enough for
+// clocks that start at boot.
 [[nodiscard]] constexpr timespec to_timespec(std::int64_t time_ns) {
-  return {.tv_sec = time_ns / nanoseconds_a_second, .tv_nsec = time_ns % nanoseconds_a_second};
+  return {.tv_sec = static_cast<decltype(timespec::tv_sec)>(time_ns / nanoseconds_a_second),
+          .tv_nsec = static_cast<decltype(timespec::tv_nsec)>(time_ns % nanoseconds_a_second)};
 }
 
 }  // namespace latenz::probe

@@ -2,15 +2,31 @@
 #include "file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
+
+#include "failure.hpp"
 
 namespace latenz::probe {
 
 File File::open(const std::filesystem::path& path, int flags) {
   return File(::open(path.c_str(), flags | O_CLOEXEC, 0644));
+}
+
+File File::open_input(const std::filesystem::path& path) {
+  File file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (!file.is_open()) {
+    throw Failure(path.string() + ": cannot be opened: " + std::strerror(errno));
+  }
+  struct stat status{};
+  if (fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    throw Failure(path.string() + ": is no regular file");
+  }
+  return file;
 }
 
 void File::close() {

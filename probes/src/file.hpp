@@ -25,6 +25,10 @@ class File {
   /// As open(2) with O_CLOEXEC; `is_open` tells whether it worked, errno why not.
   static File open(const std::filesystem::path& path, int flags);
 
+  /// Opens a regular file to read it; never waits, as opening a pipe does. Throws `Failure` if it
+  /// cannot be opened, or is a pipe, device or folder.
+  static File open_input(const std::filesystem::path& path);
+
   [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
   [[nodiscard]] int descriptor() const { return descriptor_; }
   void close();

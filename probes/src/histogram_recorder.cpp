@@ -74,8 +74,8 @@ std::string ExactSum::text() const {
   return sign + std::to_string(seconds) + digits;
 }
 
-HistogramRecorder::HistogramRecorder(const std::filesystem::path& folder, unsigned cpu,
-                                     std::int64_t period_ns)
+HistogramRecorder::HistogramRecorder(const std::filesystem::path& folder,
+                                     std::optional<unsigned> cpu, std::int64_t period_ns)
     : path_(folder / "histogram.json"),
       cpu_(cpu),
       period_ns_(period_ns),

@@ -53,7 +53,8 @@ class ExactSum {
 class HistogramRecorder {
  public:
   /// Creates both files in `folder`. Throws `Failure`.
-  HistogramRecorder(const std::filesystem::path& folder, unsigned cpu, std::int64_t period_ns);
+  HistogramRecorder(const std::filesystem::path& folder, std::optional<unsigned> cpu,
+                    std::int64_t period_ns);
 
   /// Takes in samples, and writes the maximum of each second that is over. Returns 0 or errno.
   [[nodiscard]] int append(std::span<const Sample> samples);
@@ -69,7 +70,7 @@ class HistogramRecorder {
   [[nodiscard]] std::string to_json() const;
 
   std::filesystem::path path_;
-  unsigned cpu_;
+  std::optional<unsigned> cpu_;
   std::int64_t period_ns_;
   JournalWriter peaks_;
   std::optional<Sample> peak_;

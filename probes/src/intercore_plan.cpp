@@ -46,7 +46,8 @@ std::vector<Option> options_of(IntercorePlan& plan, Texts& texts) {
        [&texts](std::string_view text) {
          texts.block = parse_integer("--block", text, 1, longest_block);
        }},
-      {"--cpus", "A,B", "CPU that asks, CPU that answers (default: the first two allowed)",
+      {"--cpus", "A,B",
+       "CPU that asks, CPU that answers (default: the first two that can be entered)",
        [&texts](std::string_view text) { texts.cpus = text; }},
       {"--wait", "NAME",
        "spin or pause: what a polling side does between two looks (default: pause)",
@@ -64,8 +65,8 @@ std::vector<Option> options_of(IntercorePlan& plan, Texts& texts) {
 std::vector<unsigned> two_cpus(const std::optional<std::string>& text) {
   std::vector<unsigned> cpus = chosen_cpus("--cpus", text);
   if (!text && cpus.size() < 2) {
-    throw Failure("this process may run on CPU " + std::to_string(cpus.front()) +
-                  " only; messages between processors need two");
+    throw Failure("only CPU " + std::to_string(cpus.front()) +
+                  " can be entered; messages between processors need two");
   }
   if (text && (cpus.size() != 2 || cpus[0] == cpus[1])) {
     throw Failure("--cpus: '" + *text + "' is not two different CPUs; write for example 0,1");

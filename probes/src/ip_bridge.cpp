@@ -2,11 +2,10 @@
 // latenz-ip-bridge: gives `latenz ip` the registers of this board's Latencies IPs, over TCP or
 // standard input and output (`ssh board latenz-ip-bridge --stdio`). docs/ip.md.
 //
-// Whoever can connect can start and stop measurements, and nothing else. There is no password:
-// listen on an address of a network that you trust, or let ssh carry it.
+// Whoever is let in can start and stop measurements, and nothing else. On another address than this
+// board's own only those are let in who know a secret.
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,12 +18,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "clock.hpp"
 #include "failure.hpp"
 #include "file.hpp"
 #include "ip_bridge_board.hpp"
-#include "ip_bridge_protocol.hpp"
+#include "ip_bridge_secret.hpp"
+#include "ip_bridge_server.hpp"
+#include "ip_bridge_session.hpp"
 #include "options.hpp"
 #include "program.hpp"
 #include "wording.hpp"
@@ -36,6 +38,7 @@ struct Wanted {
   std::string address = "127.0.0.1";
   std::uint16_t port = 7421;
   bool stdio = false;
+  std::string secret;  ///< the file that holds it
   std::string root = "/";
 };
 
@@ -56,23 +59,19 @@ bool write_all(int out, std::span<const std::byte> bytes) {
 }
 
 /// Answers requests until the other side has gone, or says what is none.
-void serve(const BridgeBoard& board, int in, int out) {
-  BridgeRequests requests;
+void serve_stdio(const BridgeBoard& board) {
+  BridgeTurn turn;
+  BridgeSession session(board, turn, {}, 0);
   std::array<std::byte, 4096> buffer{};
   for (;;) {
-    const ssize_t got = read(in, buffer.data(), buffer.size());
+    const ssize_t got = read(STDIN_FILENO, buffer.data(), buffer.size());
     if (got <= 0) return;
-    requests.add(std::span(buffer).first(static_cast<std::size_t>(got)));
-    while (const auto request = requests.next()) {
-      const auto wait = [in](std::int64_t wait_ns) { wait_connected(in, wait_ns); };
-      if (!write_all(out, board.answer(*request, wait)) || !request->is_known()) return;
+    session.add(std::span(buffer).first(static_cast<std::size_t>(got)));
+    while (const auto answer = session.next(read_clock_ns(CLOCK_MONOTONIC))) {
+      if (answer->wait_ns > 0) wait_connected(STDIN_FILENO, answer->wait_ns);
+      if (!write_all(STDOUT_FILENO, answer->bytes) || answer->is_last) return;
     }
   }
-}
-
-void set(int socket, int level, int option, int value) {
-  // A socket without it works, too.
-  static_cast<void>(setsockopt(socket, level, option, &value, sizeof value));
 }
 
 /// Listens; the port that was chosen, if any would do, is put in `wanted`.
@@ -83,12 +82,20 @@ File listening(Wanted& wanted) {
   if (inet_pton(AF_INET, wanted.address.c_str(), &address.sin_addr) != 1) {
     throw Failure("--address: '" + wanted.address + "' is no IPv4 address such as 192.168.1.10");
   }
-  File listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  set(listener.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1);
+  constexpr std::uint32_t loopback = 127;  // 127.0.0.0/8
+  if (ntohl(address.sin_addr.s_addr) >> 24U != loopback && wanted.secret.empty()) {
+    throw Failure("--address " + wanted.address +
+                  ": others can connect there; give --secret FILE, or keep 127.0.0.1 and come "
+                  "through ssh -L");
+  }
+  File listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int reuse = 1;  // a socket without it works, too
+  static_cast<void>(
+      setsockopt(listener.descriptor(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse));
   auto* const any = reinterpret_cast<sockaddr*>(&address);
   socklen_t size = sizeof address;
   if (!listener.is_open() || bind(listener.descriptor(), any, size) != 0 ||
-      listen(listener.descriptor(), 1) != 0 ||
+      listen(listener.descriptor(), SOMAXCONN) != 0 ||
       getsockname(listener.descriptor(), any, &size) != 0) {
     throw Failure(worded("--address ", wanted.address, ", --port ", wanted.port,
                          ": cannot listen there: ", std::strerror(errno)));
@@ -97,30 +104,19 @@ File listening(Wanted& wanted) {
   return listener;
 }
 
-/// Serves one client after the other; one that has silently gone is noticed after half a minute.
 [[noreturn]] void serve_tcp(const BridgeBoard& board, Wanted wanted) {
+  std::vector<std::byte> secret;
+  if (!wanted.secret.empty()) secret = read_bridge_secret(wanted.secret);
   const File listener = listening(wanted);
   print(stderr, worded("latenz-ip-bridge: ", board.windows(), " windows at ", wanted.address, ":",
                        wanted.port, "\n"));
-  for (;;) {
-    const File client(accept4(listener.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!client.is_open()) {
-      if (errno == ECONNABORTED) continue;  // gone before it was accepted
-      throw Failure(worded("no client can be accepted: ", std::strerror(errno)));
-    }
-    set(client.descriptor(), IPPROTO_TCP, TCP_NODELAY, 1);
-    set(client.descriptor(), SOL_SOCKET, SO_KEEPALIVE, 1);
-    set(client.descriptor(), IPPROTO_TCP, TCP_KEEPIDLE, 15);
-    set(client.descriptor(), IPPROTO_TCP, TCP_KEEPINTVL, 5);
-    set(client.descriptor(), IPPROTO_TCP, TCP_KEEPCNT, 3);
-    serve(board, client.descriptor(), client.descriptor());
-  }
+  BridgeServer(board, secret).serve(listener);
 }
 
 int bridge(std::span<const char* const> arguments) {
   Wanted wanted;
   bool help = false;
-  const std::array<Option, 5> options{{
+  const std::array<Option, 6> options{{
       {"--address", "ADDRESS", "IPv4 address of this board to listen on (127.0.0.1)",
        [&](std::string_view value) { wanted.address = value; }},
       {"--port", "PORT", "TCP port to listen on; 0: any that is free (7421)",
@@ -129,6 +125,8 @@ int bridge(std::span<const char* const> arguments) {
        }},
       {"--stdio", "", "serve standard input and output instead, as for ssh",
        [&](std::string_view /*none*/) { wanted.stdio = true; }},
+      {"--secret", "FILE", "let in only those who know what this file holds, which is yours alone",
+       [&](std::string_view value) { wanted.secret = value; }},
       {"--root", "FOLDER", "where sys, proc and dev are (/)",
        [&](std::string_view value) { wanted.root = value; }},
       {"--help", "", "print this text", [&](std::string_view /*none*/) { help = true; }},
@@ -142,9 +140,12 @@ int bridge(std::span<const char* const> arguments) {
   }
   static_cast<void>(
       std::signal(SIGPIPE, SIG_IGN));  // a client that has gone is seen when it is written to
+  if (wanted.stdio && !wanted.secret.empty()) {
+    throw Failure("--secret: whoever started --stdio is let in; omit it");
+  }
   const BridgeBoard board(wanted.root);
   if (!wanted.stdio) serve_tcp(board, wanted);
-  serve(board, STDIN_FILENO, STDOUT_FILENO);
+  serve_stdio(board);
   return 0;
 }
 

@@ -331,18 +331,31 @@ std::size_t BridgeBoard::add(MappedDevice device, BridgeWindow::Kind kind,
   return windows_.size() - 1;
 }
 
-std::vector<std::byte> BridgeBoard::answer(
-    const BridgeRequest& request, const std::function<void(std::int64_t wait_ns)>& wait) const {
+bool BridgeBoard::is_change(const BridgeRequest& request) const {
+  const auto operation = static_cast<BridgeOperation>(request.operation);
+  return operation == BridgeOperation::write ||
+         (operation == BridgeOperation::read && request.window < windows_.size() &&
+          windows_[request.window].loses_data_when_read());
+}
+
+std::int64_t BridgeBoard::wait_ns(const BridgeRequest& request) const {
+  if (static_cast<BridgeOperation>(request.operation) != BridgeOperation::wait) return 0;
+  return static_cast<std::int64_t>(std::uint64_t{request.argument} * 1'000'000'000U / clock_hz_);
+}
+
+std::vector<std::byte> BridgeBoard::answer(const BridgeRequest& request) const {
   switch (static_cast<BridgeOperation>(request.operation)) {
     case BridgeOperation::read:
     case BridgeOperation::write:
       if (request.window < windows_.size()) return windows_[request.window].answer(request).bytes();
       break;
     case BridgeOperation::wait:
-      wait(static_cast<std::int64_t>(std::uint64_t{request.argument} * 1'000'000'000U / clock_hz_));
       return BridgeResponse().bytes();
     case BridgeOperation::describe:
       return describe_response(description_);
+    case BridgeOperation::challenge:
+    case BridgeOperation::prove:
+      break;
   }
   return BridgeResponse{.status = BridgeStatus::refused, .words = {}}.bytes();
 }

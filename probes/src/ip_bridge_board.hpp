@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,6 +55,8 @@ class BridgeWindow {
   /// outside the device, or none is asked for.
   [[nodiscard]] BridgeResponse answer(const BridgeRequest& request) const;
 
+  [[nodiscard]] bool loses_data_when_read() const { return kind_ == Kind::generator; }
+
  private:
   [[nodiscard]] BridgeResponse read(const BridgeRequest& request) const;
   [[nodiscard]] BridgeResponse write(const BridgeRequest& request) const;
@@ -78,11 +79,14 @@ class BridgeBoard {
   [[nodiscard]] const std::string& description() const { return description_; }
   [[nodiscard]] std::size_t windows() const { return windows_.size(); }
 
-  /// The response to a request, as bytes.
-  ///
-  /// @param wait lets so many nanoseconds pass
-  [[nodiscard]] std::vector<std::byte> answer(
-      const BridgeRequest& request, const std::function<void(std::int64_t wait_ns)>& wait) const;
+  /// The response to a request of these registers, as bytes.
+  [[nodiscard]] std::vector<std::byte> answer(const BridgeRequest& request) const;
+
+  /// How long a request wants its response to be waited for.
+  [[nodiscard]] std::int64_t wait_ns(const BridgeRequest& request) const;
+
+  /// Would another client notice the request? So do writes, and reads that take data away.
+  [[nodiscard]] bool is_change(const BridgeRequest& request) const;
 
  private:
   /// Returns the number of the window.

@@ -47,7 +47,8 @@ std::optional<BridgeRequest> BridgeRequests::next() {
                         .count = static_cast<std::uint16_t>(number_at(pending_, 2, 2)),
                         .argument = number_at(pending_, 4, word_bytes),
                         .words = {}};
-  const bool writes = request.operation == static_cast<std::uint8_t>(BridgeOperation::write);
+  const bool writes = request.operation == static_cast<std::uint8_t>(BridgeOperation::write) ||
+                      request.operation == static_cast<std::uint8_t>(BridgeOperation::prove);
   const std::size_t words = writes ? request.count : 0;
   const std::size_t size = header_bytes + (words * word_bytes);
   if (pending_.size() < size) return std::nullopt;
@@ -66,12 +67,25 @@ std::vector<std::byte> BridgeResponse::bytes() const {
   return bytes;
 }
 
+std::vector<std::byte> bytes_response(std::span<const std::byte> bytes) {
+  std::vector<std::byte> response = header(
+      BridgeStatus::okay, static_cast<std::uint16_t>(bytes.size() / word_bytes), bridge_version);
+  response.insert(response.end(), bytes.begin(), bytes.end());
+  return response;
+}
+
+std::vector<std::byte> words_as_bytes(std::span<const std::uint32_t> words) {
+  std::vector<std::byte> bytes;
+  for (const std::uint32_t word : words) append(bytes, word, word_bytes);
+  return bytes;
+}
+
 std::vector<std::byte> describe_response(std::string_view json) {
   if (json.size() > std::numeric_limits<std::uint16_t>::max()) {
     throw Failure("the description of this board is longer than 65535 bytes; name fewer devices");
   }
   std::vector<std::byte> bytes =
-      header(BridgeStatus::okay, static_cast<std::uint16_t>(json.size()), 0);
+      header(BridgeStatus::okay, static_cast<std::uint16_t>(json.size()), bridge_version);
   for (const char character : json) bytes.push_back(static_cast<std::byte>(character));
   while (bytes.size() % word_bytes != 0) bytes.push_back(std::byte{' '});
   return bytes;

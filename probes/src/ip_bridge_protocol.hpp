@@ -13,12 +13,27 @@
 
 namespace latenz::probe {
 
-enum class BridgeOperation : std::uint8_t { read = 1, write = 2, wait = 3, describe = 4 };
+/// Told where an answer has no other number to tell: of a description, and of a secret's first
+/// part.
+inline constexpr std::uint32_t bridge_version = 1;
+
+enum class BridgeOperation : std::uint8_t {
+  read = 1,
+  write = 2,
+  wait = 3,
+  describe = 4,
+  challenge = 5,
+  prove = 6
+};
 
 enum class BridgeStatus : std::uint8_t {
   okay = 0,
   slave_error = 2,
   decode_error = 3,
+  full = 251,          ///< as many clients as can be served are there
+  busy = 252,          ///< another client changes something
+  locked = 253,        ///< a secret is to be known first
+  wrong_secret = 254,  ///< it is not known
   refused = 255
 };
 
@@ -27,12 +42,12 @@ struct BridgeRequest {
   std::uint8_t window;
   std::uint16_t count;     ///< words
   std::uint32_t argument;  ///< read, write: byte address of the first word; wait: clock cycles
-  std::vector<std::uint32_t> words;  ///< write: `count` words; else none
+  std::vector<std::uint32_t> words;  ///< write, prove: `count` words; else none
 
   /// Otherwise nobody can tell where the next request begins.
   [[nodiscard]] bool is_known() const {
     return operation >= static_cast<std::uint8_t>(BridgeOperation::read) &&
-           operation <= static_cast<std::uint8_t>(BridgeOperation::describe);
+           operation <= static_cast<std::uint8_t>(BridgeOperation::prove);
   }
 };
 
@@ -44,6 +59,9 @@ class BridgeRequests {
 
   /// The next request, once all of it has come. Every stream of bytes is one of requests.
   [[nodiscard]] std::optional<BridgeRequest> next();
+
+  /// Has a request begun to come?
+  [[nodiscard]] bool has_part() const { return !pending_.empty(); }
 
  private:
   std::vector<std::byte> pending_;
@@ -57,6 +75,10 @@ struct BridgeResponse {
 
   [[nodiscard]] std::vector<std::byte> bytes() const;
 };
+
+/// Bytes, whole words of them.
+[[nodiscard]] std::vector<std::byte> bytes_response(std::span<const std::byte> bytes);
+[[nodiscard]] std::vector<std::byte> words_as_bytes(std::span<const std::uint32_t> words);
 
 /// The answer to `describe`: `count` is the number of bytes of the text, which is padded to words.
 [[nodiscard]] std::vector<std::byte> describe_response(std::string_view json);

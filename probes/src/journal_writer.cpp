@@ -16,6 +16,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the journal is little endian");
 
+constexpr std::uint32_t no_cpu = 0xFFFFFFFF;
+
 struct FileHeader {
   std::array<char, 8> magic{'L', 'A', 'T', 'E', 'N', 'Z', 'J', '1'};
   std::uint32_t version = 1;
@@ -35,7 +37,7 @@ static_assert(sizeof(FrameHeader) == 16);
 
 }  // namespace
 
-JournalWriter::JournalWriter(const std::filesystem::path& path, unsigned cpu,
+JournalWriter::JournalWriter(const std::filesystem::path& path, std::optional<unsigned> cpu,
                              std::int64_t period_ns)
     : file_(File::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)) {
   if (!file_.is_open()) {
@@ -43,7 +45,7 @@ JournalWriter::JournalWriter(const std::filesystem::path& path, unsigned cpu,
                   "; name another folder by --output");
   }
   FileHeader header;
-  header.cpu = cpu;
+  header.cpu = cpu.value_or(no_cpu);
   header.period_ns = period_ns;
   if (const int error = write_whole(std::as_bytes(std::span(&header, 1))); error != 0) {
     throw Failure(path.string() + ": " + std::strerror(error) +

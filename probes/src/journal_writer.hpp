@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,9 +17,10 @@ namespace latenz::probe {
 
 class JournalWriter {
  public:
-  /// Creates the file, which must not exist. `period_ns`: distance of the due times; 0: none.
-  /// Throws `Failure`.
-  JournalWriter(const std::filesystem::path& path, unsigned cpu, std::int64_t period_ns);
+  /// Creates the file, which must not exist. `cpu`: of the samples; absent: they have none of their
+  /// own. `period_ns`: distance of the due times; 0: none. Throws `Failure`.
+  JournalWriter(const std::filesystem::path& path, std::optional<unsigned> cpu,
+                std::int64_t period_ns);
 
   /// Appends samples; returns 0 or the errno value of what prevented it.
   [[nodiscard]] int append(std::span<const Sample> samples);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,12 @@ class Json {
   }
   Json& value(const char* text) { return value(std::string_view(text)); }
   Json& value(const std::string& text) { return value(std::string_view(text)); }
+
+  /// `null` if there is none.
+  template <typename Value>
+  Json& value(const std::optional<Value>& known) {
+    return known ? value(*known) : null();
+  }
 
   template <typename Value>
   Json& member(std::string_view name, const Value& content) {

@@ -13,15 +13,22 @@
 #include <cstring>
 #include <ctime>
 
-#include "activation.hpp"
+#include "affinity.hpp"
 #include "clock.hpp"
 #include "failure.hpp"
 #include "real_time.hpp"
+#include "refusal.hpp"
 
 namespace latenz::probe {
 namespace {
 
 constexpr std::size_t stack_bytes = 256UL * 1024;
+
+/// Where this thread runs; costs no system call.
+unsigned current_cpu() {
+  const int cpu = sched_getcpu();
+  return cpu < 0 || cpu >= CPU_SETSIZE ? 0 : static_cast<unsigned>(cpu);
+}
 
 /// Room for four seconds, in which the recording thread may be held up; at most 4 MiB a thread.
 std::size_t ring_capacity(std::int64_t interval_ns) {
@@ -49,15 +56,12 @@ std::string privilege_failure(const Plan& plan, int error) {
     return "--policy deadline: the kernel refuses, the CPUs have no time left for it; use fewer "
            "threads";
   }
+  const std::string option = "--policy " + std::string(name_of(plan.policy, policy_names)) + ": ";
   if (error == EPERM) {
-    return "--policy " + std::string(name_of(plan.policy, policy_names)) +
-           ": not permitted; run as root, or allow it with 'USER - rtprio " +
-           std::to_string(plan.priority) +
-           "' in /etc/security/limits.conf (fifo), or use --policy "
-           "other";
+    const int priority = has_priority(plan.policy) ? plan.priority : 0;
+    return option + why_refused(read_rights(), priority) + "; or use --policy other";
   }
-  return "--policy " + std::string(name_of(plan.policy, policy_names)) + ": " +
-         std::strerror(error);
+  return option + std::strerror(error);
 }
 
 }  // namespace
@@ -119,17 +123,23 @@ int MeasuringThread::take_cpu_and_policy() {
   if (const int error = stay_on(cpu_); error != 0) {
     return error;
   }
+  if (has_priority(plan_.policy)) {
+    return take_policy(plan_.policy == Policy::rr ? SCHED_RR : SCHED_FIFO, plan_.priority);
+  }
+  prctl(PR_SET_TIMERSLACK, 1UL);  // the default would add up to 50 us that no scheduler caused
   if (plan_.policy == Policy::other) {
-    prctl(PR_SET_TIMERSLACK, 1UL);  // the default would add up to 50 us that no scheduler caused
     return 0;
   }
-  return become_fifo(plan_.priority);
+  return take_policy(plan_.policy == Policy::batch ? SCHED_BATCH : SCHED_IDLE, 0);
 }
 
-/// The kernel refuses SCHED_DEADLINE to threads bound to a part of their root domain, so these
-/// threads run wherever it puts them. A fifth of the interval is theirs, far more than they use.
-int MeasuringThread::use_deadline_policy() {
-  pinned_ = false;
+/// The kernel refuses SCHED_DEADLINE to threads bound to a part of their root domain, as by a
+/// shell's mask, so these threads run wherever it puts them. A fifth of the interval is theirs, far
+/// more than they use.
+int MeasuringThread::use_deadline_policy() const {
+  if (const int error = stay_within(enterable_cpus()); error != 0) {
+    return error;
+  }
   const auto interval = static_cast<std::uint64_t>(plan_.interval_ns);
   SchedulingAttributes attributes;
   attributes.runtime_ns = interval / 5;
@@ -144,29 +154,34 @@ void MeasuringThread::measure(std::int64_t start_ns) {
   const std::int64_t record_from_ns = start_ns + plan_.warm_up_ns;
   Activations activations(clock, start_ns, plan_.interval_ns);
   last_wakeup_ns_ = read_clock_ns(clock);
-  last_counts_ = shared_.counters.read(cpu_);
+  start_counting(current_cpu());
   while (!shared_.stop.load(std::memory_order_relaxed)) {
     const auto activation = activations.next();
     if (!activation) {
       continue;  // a signal: see whether it means stop
     }
     const Sample sample{.t_ns = activation->due_ns, .latency_ns = activation->latency_ns};
+    const unsigned cpu = current_cpu();  // others may have moved the thread
     if (sample.t_ns >= record_from_ns) {
-      break_if_too_late(sample.latency_ns);
-      record(sample, activation->skipped);
-      if (at_end(activations.next_due_ns(), activation->skipped)) {
+      break_if_too_late(sample.latency_ns, cpu);
+      record(sample, activation->skipped, cpu);
+      if (at_end(*activation, activations.next_due_ns())) {
         return;
       }
-    } else {
-      last_counts_ = shared_.counters.read(cpu_);
     }
+    start_counting(cpu);
     last_wakeup_ns_ = activation->running_ns();
   }
 }
 
-void MeasuringThread::break_if_too_late(std::int64_t latency_ns) {
+void MeasuringThread::start_counting(unsigned cpu) {
+  last_cpu_ = cpu;
+  last_counts_ = shared_.counters.read(cpu);
+}
+
+void MeasuringThread::break_if_too_late(std::int64_t latency_ns, unsigned cpu) {
   if (plan_.break_above_ns && latency_ns > *plan_.break_above_ns) {
-    shared_.trace.stop(cpu_, latency_ns);
+    shared_.trace.stop(cpu, latency_ns);
     shared_.threshold_exceeded.store(true, std::memory_order_relaxed);
     shared_.stop.store(true, std::memory_order_relaxed);
   }
@@ -174,7 +189,7 @@ void MeasuringThread::break_if_too_late(std::int64_t latency_ns) {
 
 // Only this thread writes these counters, so a load and a store do; no locked instruction is
 // needed.
-void MeasuringThread::record(const Sample& sample, std::int64_t skipped) {
+void MeasuringThread::record(const Sample& sample, std::int64_t skipped, unsigned cpu) {
   constexpr auto relaxed = std::memory_order_relaxed;
   const std::int64_t n = n_.load(relaxed);
   if (n == 0) {
@@ -196,26 +211,27 @@ void MeasuringThread::record(const Sample& sample, std::int64_t skipped) {
   if (sample.latency_ns > max_ns_.load(relaxed)) {
     max_ns_.store(sample.latency_ns, relaxed);
   }
-  const Counts counts = shared_.counters.read(cpu_);
   if (worst_.admit(sample.latency_ns)) {
-    note_late(sample, skipped, counts);
+    note_late(sample, skipped, cpu);
   }
-  last_counts_ = counts;
+  taken_on_[cpu].store(taken_on_[cpu].load(relaxed) + 1, relaxed);
   n_.store(n + 1, relaxed);
 }
 
-void MeasuringThread::note_late(const Sample& sample, std::int64_t skipped, const Counts& counts) {
+void MeasuringThread::note_late(const Sample& sample, std::int64_t skipped, unsigned cpu) {
+  const Counts counts = shared_.counters.read(cpu);
   const OwnUsage usage = own_usage(sample.t_ns + sample.latency_ns);
   LateWakeup late{};
   late.sample = sample;
   late.missed = skipped;
   late.since_ns = last_wakeup_ns_;
-  late.cpu = static_cast<unsigned>(sched_getcpu());
+  late.cpu = cpu;
+  late.cpu_before = last_cpu_;
   for (std::size_t kind = 0; kind < counter_kinds; ++kind) {
     late.counts[kind] = counts[kind] - last_counts_[kind];
   }
   if (shared_.counters.attached()) {
-    const CpuCounters& last = shared_.counters.last(cpu_);
+    const CpuCounters& last = shared_.counters.last(cpu);
     late.last_interrupt = last.last_interrupt;
     late.last_task = last.last_task;
     late.last_command = last.last_command;
@@ -237,13 +253,11 @@ MeasuringThread::OwnUsage MeasuringThread::own_usage(std::int64_t now_ns) {
           .page_faults = usage.ru_minflt + usage.ru_majflt};
 }
 
-/// After a late wake-up one more activation is recorded, so that the skipped ones between them
-/// show.
-bool MeasuringThread::at_end(std::int64_t next_due_ns, std::int64_t skipped) const {
+bool MeasuringThread::at_end(const Activation& last, std::int64_t next_due_ns) {
   if (plan_.count) {
     return n_.load(std::memory_order_relaxed) >= *plan_.count;
   }
-  return plan_.duration_ns && next_due_ns >= end_ns_ && skipped == 0;
+  return plan_.duration_ns && ending_.is_reached(last, next_due_ns, end_ns_);
 }
 
 }  // namespace latenz::probe

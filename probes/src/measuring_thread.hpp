@@ -3,13 +3,16 @@
 #pragma once
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
+#include "activation.hpp"
 #include "kernel_counters.hpp"
 #include "plan.hpp"
 #include "ring.hpp"
@@ -29,7 +32,8 @@ struct LateWakeup {
   std::int64_t missed;    ///< activations skipped right after it
   std::int64_t since_ns;  ///< wake-up before it: the exact counts start there
   unsigned cpu;
-  Counts counts;  ///< since the wake-up before
+  unsigned cpu_before;  ///< where that wake-up was; only on the same CPU are the counts known
+  Counts counts;        ///< since the wake-up before
   std::uint64_t last_interrupt;
   std::uint64_t last_task;
   std::array<char, 16> last_command;
@@ -90,8 +94,10 @@ class MeasuringThread {
   void nudge() const;
 
   [[nodiscard]] bool finished() const { return finished_.load(std::memory_order_acquire); }
-  [[nodiscard]] unsigned cpu() const { return cpu_; }
-  [[nodiscard]] bool pinned() const { return pinned_; }
+  /// The CPU it is to stay on; none under a policy that forbids that.
+  [[nodiscard]] std::optional<unsigned> cpu() const {
+    return plan_.is_pinned() ? std::optional(cpu_) : std::nullopt;
+  }
 
   // Written by the thread, read by the recording thread at any time.
   [[nodiscard]] std::int64_t n() const { return n_.load(std::memory_order_relaxed); }
@@ -99,6 +105,10 @@ class MeasuringThread {
   [[nodiscard]] std::int64_t lost() const { return lost_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::int64_t late_lost() const {
     return late_lost_.load(std::memory_order_relaxed);
+  }
+  /// Samples taken on a CPU below `CPU_SETSIZE`, whichever the thread was to stay on.
+  [[nodiscard]] std::int64_t taken_on(unsigned cpu) const {
+    return taken_on_[cpu].load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::int64_t min_ns() const { return min_ns_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::int64_t max_ns() const { return max_ns_.load(std::memory_order_relaxed); }
@@ -116,19 +126,19 @@ class MeasuringThread {
   static void* enter(void* self);
   void run();
   [[nodiscard]] int take_cpu_and_policy();
-  [[nodiscard]] int use_deadline_policy();
+  [[nodiscard]] int use_deadline_policy() const;
   void measure(std::int64_t start_ns);
-  void record(const Sample& sample, std::int64_t skipped);
-  void note_late(const Sample& sample, std::int64_t skipped, const Counts& counts);
-  void break_if_too_late(std::int64_t latency_ns);
+  void record(const Sample& sample, std::int64_t skipped, unsigned cpu);
+  void note_late(const Sample& sample, std::int64_t skipped, unsigned cpu);
+  void break_if_too_late(std::int64_t latency_ns, unsigned cpu);
+  void start_counting(unsigned cpu);
   [[nodiscard]] static OwnUsage own_usage(std::int64_t now_ns);
-  [[nodiscard]] bool at_end(std::int64_t next_due_ns, std::int64_t skipped) const;
+  [[nodiscard]] bool at_end(const Activation& last, std::int64_t next_due_ns);
 
   Shared& shared_;
   const Plan& plan_;
   std::size_t position_;
   unsigned cpu_;
-  bool pinned_ = true;
   bool started_ = false;
   pthread_t thread_{};
   std::atomic<int> setup_error_{-1};  ///< -1: still setting up; 0: ready; otherwise errno
@@ -141,7 +151,9 @@ class MeasuringThread {
   std::int64_t end_ns_ = 0;
   std::int64_t last_recorded_due_ns_ = 0;
   std::int64_t last_wakeup_ns_ = 0;
+  unsigned last_cpu_ = 0;
   Counts last_counts_{};
+  Ending ending_;
   OwnUsage last_usage_{};
   alignas(cache_line) std::atomic<std::int64_t> n_{0};
   std::atomic<std::int64_t> missed_{0};
@@ -149,6 +161,7 @@ class MeasuringThread {
   std::atomic<std::int64_t> late_lost_{0};
   std::atomic<std::int64_t> min_ns_{std::numeric_limits<std::int64_t>::max()};
   std::atomic<std::int64_t> max_ns_{std::numeric_limits<std::int64_t>::min()};
+  std::array<std::atomic<std::int64_t>, CPU_SETSIZE> taken_on_{};
   std::atomic<bool> finished_{false};
 };
 

@@ -14,12 +14,14 @@
 #include <thread>
 #include <vector>
 
+#include "affinity.hpp"
 #include "clock.hpp"
 #include "failure.hpp"
 #include "json.hpp"
 #include "memory_load.hpp"
 #include "options.hpp"
 #include "program.hpp"
+#include "real_time.hpp"
 
 namespace latenz::probe {
 namespace {
@@ -35,7 +37,8 @@ struct LoadPlan {
 
 std::vector<Option> options_of(LoadPlan& plan, std::optional<std::string>& cpus) {
   return {
-      {"--cpus", "LIST", "one thread for each CPU named, such as 0,2-3 (default: all allowed)",
+      {"--cpus", "LIST",
+       "one thread for each CPU named, such as 0,2-3 (default: those it was put on)",
        [&cpus](std::string_view text) { cpus = text; }},
       {"--array-bytes", "BYTES",
        "size of each of the three arrays of a thread (default: 33554432); more than the caches",
@@ -123,10 +126,7 @@ struct Loader {
 };
 
 void load(Loader& loader, std::optional<std::size_t> only, const std::atomic<bool>& stop) {
-  cpu_set_t own;
-  CPU_ZERO(&own);
-  CPU_SET(loader.cpu, &own);
-  pthread_setaffinity_np(pthread_self(), sizeof own, &own);
+  static_cast<void>(stay_on(loader.cpu));  // it is one of those that can be entered
   StreamArrays arrays(loader.memory.doubles());
   for (std::size_t turn = 0; !stop.load(std::memory_order_relaxed); ++turn) {
     const std::size_t kernel = only.value_or(turn % stream_kernels);
@@ -181,7 +181,8 @@ LoadPlan parse(std::span<const char* const> arguments) {
   LoadPlan plan;
   std::optional<std::string> cpus;
   parse_options(options_of(plan, cpus), arguments);
-  plan.cpus = chosen_cpus("--cpus", cpus);
+  // A load does not go to isolated CPUs unless it is sent there.
+  plan.cpus = cpus ? chosen_cpus("--cpus", cpus) : cpus_of(inherited_cpus());
   return plan;
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <set>
 
+#include "affinity.hpp"
 #include "failure.hpp"
 
 namespace latenz::probe {
@@ -124,16 +125,17 @@ std::size_t parse_choice(std::string_view name, std::string_view text,
 }
 
 std::vector<unsigned> parse_cpus(std::string_view name, std::string_view text,
-                                 const cpu_set_t& allowed) {
+                                 const cpu_set_t& enterable) {
   std::vector<unsigned> cpus;
   for (std::string_view rest = text;;) {
     const auto comma = rest.find(',');
     const auto [first, last] = parse_range(name, rest.substr(0, comma));
     for (std::int64_t number = first; number <= last; ++number) {
       const auto cpu = static_cast<unsigned>(number);
-      if (!CPU_ISSET(cpu, &allowed)) {
+      if (!CPU_ISSET(cpu, &enterable)) {
         throw Failure(std::string(name) + ": CPU " + std::to_string(cpu) +
-                      " is not one this process may use; it may use " + as_list(cpus_of(allowed)));
+                      " cannot be entered (absent, offline or outside of the cpuset); choose of " +
+                      as_list(cpus_of(enterable)));
       }
       cpus.push_back(cpu);
     }
@@ -149,27 +151,8 @@ std::vector<unsigned> parse_cpus(std::string_view name, std::string_view text,
 }
 
 std::vector<unsigned> chosen_cpus(std::string_view name, const std::optional<std::string>& text) {
-  const cpu_set_t allowed = allowed_cpus();
-  return text ? parse_cpus(name, *text, allowed) : cpus_of(allowed);
-}
-
-std::vector<unsigned> cpus_of(const cpu_set_t& set) {
-  std::vector<unsigned> cpus;
-  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) {
-      cpus.push_back(cpu);
-    }
-  }
-  return cpus;
-}
-
-cpu_set_t allowed_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) {
-    throw Failure("--cpus: this machine has more than 1024 CPUs; start with taskset on fewer");
-  }
-  return set;
+  const cpu_set_t enterable = enterable_cpus();
+  return text ? parse_cpus(name, *text, enterable) : cpus_of(enterable);
 }
 
 }  // namespace latenz::probe

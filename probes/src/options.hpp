@@ -38,18 +38,12 @@ void parse_options(std::span<const Option> options, std::span<const char* const>
                                        std::span<const std::string_view> choices);
 
 /// A list such as "0,2-3,0", each CPU as often as it is named; throws `Failure` if it is
-/// malformed, longer than 1024, or names a CPU that is not in `allowed`.
+/// malformed, longer than 1024, or names a CPU that is not in `enterable`.
 [[nodiscard]] std::vector<unsigned> parse_cpus(std::string_view name, std::string_view text,
-                                               const cpu_set_t& allowed);
+                                               const cpu_set_t& enterable);
 
-/// The CPUs that an option names, or all that this process may use if it is absent.
+/// The CPUs that an option names, or all that this process can enter if it is absent.
 [[nodiscard]] std::vector<unsigned> chosen_cpus(std::string_view name,
                                                 const std::optional<std::string>& text);
-
-/// The CPUs of a set, ascending.
-[[nodiscard]] std::vector<unsigned> cpus_of(const cpu_set_t& set);
-
-/// The CPUs this process may use.
-[[nodiscard]] cpu_set_t allowed_cpus();
 
 }  // namespace latenz::probe

@@ -55,7 +55,9 @@ std::vector<Option> options_of(Plan& plan, std::optional<std::string>& cpus) {
   return {
       {"--output", "DIR", "folder for the recording; must not hold one already (required)",
        [&plan](std::string_view text) { plan.output = text; }},
-      {"--cpus", "LIST", "one thread for each CPU named, such as 0,2-3 (default: all allowed)",
+      {"--cpus", "LIST",
+       "one thread for each CPU named, such as 0,2-3 (default: each that can be entered, isolated "
+       "ones, too)",
        [&cpus](std::string_view text) { cpus = text; }},
       {"--interval", "NS", "distance of the due times of a thread (default: 1000000)",
        number("--interval", plan.interval_ns, shortest_interval_ns, longest_interval_ns)},
@@ -67,13 +69,14 @@ std::vector<Option> options_of(Plan& plan, std::optional<std::string>& cpus) {
        number("--warm-up", plan.warm_up_ns, 0, longest_ns)},
       {"--offset", "NS", "start of each thread after the one before (default: spread evenly)",
        number("--offset", plan.offset_ns, 0, longest_interval_ns)},
-      {"--policy", "NAME", "fifo, deadline or other (default: fifo)",
+      {"--policy", "NAME", "fifo, rr, deadline, other, batch or idle (default: fifo)",
        choose("--policy", plan.policy, policy_names)},
-      {"--priority", "N", "priority of fifo, 1 to 99 (default: 80)",
+      {"--priority", "N", "priority of fifo and rr, 1 to 99 (default: 80)",
        number("--priority", plan.priority, 1, 99)},
       {"--clock", "NAME", "monotonic or realtime (default: monotonic)",
        choose("--clock", plan.clock, clock_names)},
-      {"--dma-latency", "NS", "held in /dev/cpu_dma_latency (default: 0); off: leave it alone",
+      {"--dma-latency", "NS",
+       "held in /dev/cpu_dma_latency, 0 keeps CPUs awake (default: off, it is left alone)",
        [&plan](std::string_view text) { plan.dma_latency_us = parse_dma_latency(text); }},
       {"--keep", "WHAT",
        "samples: every one; histogram: bounded memory and disk (default: samples)",
@@ -160,10 +163,14 @@ not writable; 128 + signal (130, 143) ended by a signal. All samples taken are k
                    options_of(plan, cpus));
 }
 
-std::vector<std::string> thread_folders(const std::vector<unsigned>& cpus) {
+std::vector<std::string> thread_folders(const Plan& plan) {
   std::map<unsigned, int> uses;
   std::vector<std::string> folders;
-  for (const unsigned cpu : cpus) {
+  for (const unsigned cpu : plan.cpus) {
+    if (!plan.is_pinned()) {
+      folders.push_back("thread" + std::to_string(folders.size()));
+      continue;
+    }
     const int use = ++uses[cpu];
     folders.push_back("cpu" + std::to_string(cpu) + (use > 1 ? "-" + std::to_string(use) : ""));
   }

@@ -2,13 +2,14 @@
 #include "real_time.hpp"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstddef>
+
+#include "affinity.hpp"
 
 namespace latenz::probe {
 namespace {
@@ -29,12 +30,13 @@ int stay_on(unsigned cpu) {
   cpu_set_t own;
   CPU_ZERO(&own);
   CPU_SET(cpu, &own);
-  return pthread_setaffinity_np(pthread_self(), sizeof own, &own);
+  return stay_within(own);
 }
 
-int become_fifo(int priority) {
+int take_policy(int policy, int priority) {
   const sched_param parameters{.sched_priority = priority};
-  return pthread_setschedparam(pthread_self(), SCHED_FIFO, &parameters);
+  // Not pthread_setschedparam, which knows no SCHED_BATCH and no SCHED_IDLE; 0 is this thread.
+  return sched_setscheduler(0, policy, &parameters) == 0 ? 0 : errno;
 }
 
 std::string_view hold_dma_latency(std::int32_t latency_us, File& file) {

@@ -15,8 +15,9 @@ void prefault_stack();
 /// Binds the calling thread to one CPU; returns 0 or the errno value.
 [[nodiscard]] int stay_on(unsigned cpu);
 
-/// Gives the calling thread SCHED_FIFO with a priority; returns 0 or the errno value.
-[[nodiscard]] int become_fifo(int priority);
+/// Gives the calling thread a policy of the kernel's, such as SCHED_FIFO; returns 0 or the errno
+/// value. `priority`: 0 for those that have none.
+[[nodiscard]] int take_policy(int policy, int priority);
 
 /// Keeps CPUs out of sleep states with a longer exit latency until `file` is closed.
 /// Returns "held", "denied" or "absent".

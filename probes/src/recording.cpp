@@ -11,6 +11,7 @@
 #include <ctime>
 #include <fstream>
 
+#include "affinity.hpp"
 #include "clock.hpp"
 #include "failure.hpp"
 #include "recording_process.hpp"
@@ -80,12 +81,13 @@ Recording::Recording(const Shared& shared, std::vector<std::unique_ptr<Measuring
       plan_(shared.plan),
       buffer_(frame_records),
       late_buffer_(frame_records / 64),
-      reader_(shared.plan.cpus, !shared.counters.attached()) {
+      reader_(shared.plan.is_pinned() ? shared.plan.cpus : cpus_of(enterable_cpus()),
+              !shared.counters.attached()) {
   const auto account_path = plan_.output / "probe.json";
   if (std::filesystem::exists(account_path)) {
     throw Failure(account_path.string() + ": holds a recording already; name another folder");
   }
-  const auto folders = thread_folders(plan_.cpus);
+  const auto folders = thread_folders(plan_);
   tracks_.resize(threads.size());
   for (std::size_t i = 0; i < threads.size(); ++i) {
     Track& track = tracks_[i];
@@ -93,7 +95,7 @@ Recording::Recording(const Shared& shared, std::vector<std::unique_ptr<Measuring
     track.folder = folders[i];
     const auto folder = plan_.output / track.folder;
     create_folder(folder);
-    const unsigned cpu = track.thread->cpu();
+    const auto cpu = track.thread->cpu();
     if (plan_.keep == Keep::samples) {
       track.journal.emplace(folder / "samples.journal", cpu, plan_.interval_ns);
     } else {
@@ -102,6 +104,8 @@ Recording::Recording(const Shared& shared, std::vector<std::unique_ptr<Measuring
   }
   reserve_space();
   before_ = latest_ = reader_.read(read_clock_ns(plan_.clock_id()));
+  first_smis_ = before_.smis;
+  watch_clocks();
 }
 
 /// A file without a name, so that nothing is left of it whatever happens.
@@ -199,6 +203,8 @@ WorstSample Recording::explain(const LateWakeup& late, const SystemReading& now)
 
 int Recording::finish() {
   int error = drain();
+  latest_ = reader_.read(read_clock_ns(plan_.clock_id()));
+  watch_clocks();
   for (Track& track : tracks_) {
     if (track.histogram) {
       error = std::max({error, track.histogram->finish(), track.histogram->save()});
@@ -247,13 +253,16 @@ std::string Recording::account(std::string_view status) const {
   json.member("clock", name_of(plan_.clock, clock_names));
   json.member("clock_resolution_ns", resolution.tv_nsec);
   json.member("policy", name_of(plan_.policy, policy_names)).key("priority");
-  plan_.policy == Policy::fifo ? json.value(plan_.priority) : json.null();
+  has_priority(plan_.policy) ? json.value(plan_.priority) : json.null();
   json.member("interval_ns", plan_.interval_ns).member("warm_up_ns", plan_.warm_up_ns);
   json.member("keep", name_of(plan_.keep, keep_names));
   json.member("context", shared_.counters.attached() ? "exact" : "window");
   json.member("started_realtime_ns", circumstances_.started_realtime_ns);
-  json.member("dma_latency", circumstances_.dma_latency);
+  json.member("dma_latency", circumstances_.dma_latency).key("dma_latency_ns");
+  plan_.dma_latency_us ? json.value(std::int64_t{*plan_.dma_latency_us} * 1000) : json.null();
   json.member("mlockall", circumstances_.memory_locked);
+  json.member("suspended_ns", clocks_.suspended_ns()).member("clock_steps", clocks_.steps());
+  json.member("clock_stepped_ns", clocks_.stepped_ns());
   json.key("threads").open_array();
   for (const Track& track : tracks_) {
     add_track(json, track);
@@ -266,8 +275,10 @@ std::string Recording::account(std::string_view status) const {
 void Recording::add_track(Json& json, const Track& track) const {
   const MeasuringThread& thread = *track.thread;
   const std::int64_t n = thread.n();
-  json.open_object().member("cpu", thread.cpu()).member("folder", track.folder);
-  json.member("pinned", thread.pinned()).member("n", n).member("missed", thread.missed());
+  json.open_object().member("cpu", thread.cpu());
+  json.member("folder", track.folder).member("pinned", thread.cpu().has_value());
+  add_places(json, thread);
+  json.member("n", n).member("missed", thread.missed());
   json.member("kept", track.kept)
       .member("lost", thread.lost())
       .member("worst_lost", thread.late_lost());
@@ -282,11 +293,28 @@ void Recording::add_track(Json& json, const Track& track) const {
   json.close_array().close_object();
 }
 
+/// Where the samples were taken, and how often firmware held that CPU up meanwhile.
+void Recording::add_places(Json& json, const MeasuringThread& thread) const {
+  json.key("ran_on").open_object();
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (const std::int64_t taken = thread.taken_on(cpu); taken > 0) {
+      json.member(std::to_string(cpu), taken);
+    }
+  }
+  json.close_object().key("smis");
+  const auto cpu = thread.cpu();
+  const auto first = cpu ? at(first_smis_, *cpu).value_or(std::nullopt) : std::nullopt;
+  const auto latest = cpu ? at(latest_.smis, *cpu).value_or(std::nullopt) : std::nullopt;
+  first&& latest ? json.value((*latest - *first) & 0xFFFFFFFFU) : json.null();
+}
+
 void Recording::add_worst(Json& json, const WorstSample& worst) const {
   const LateWakeup& late = worst.late;
   json.open_object().member("t_ns", late.sample.t_ns).member("latency_ns", late.sample.latency_ns);
   json.member("missed", late.missed).key("context").open_object().member("cpu", late.cpu);
-  if (shared_.counters.attached()) {
+  if (late.cpu != late.cpu_before) {
+    json.member("moved_from", late.cpu_before);
+  } else if (shared_.counters.attached()) {
     json.member("exact_ns", late.sample.t_ns + late.sample.latency_ns - late.since_ns);
     for (std::size_t kind = 0; kind < counter_kinds; ++kind) {
       if (shared_.counters.counts(kind)) {

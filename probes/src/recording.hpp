@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "clock_watch.hpp"
 #include "histogram_recorder.hpp"
 #include "journal_writer.hpp"
 #include "json.hpp"
@@ -57,6 +58,9 @@ class Recording {
   /// Gives back disk space that was set aside for the last account, after the disk is full.
   void free_reserve() { reserve_.close(); }
 
+  /// Looks whether the clocks of the machine were disturbed meanwhile.
+  void watch_clocks() { clocks_.look(read_clock_offsets()); }
+
   [[nodiscard]] std::int64_t n() const;
   [[nodiscard]] std::optional<std::int64_t> max_ns() const;
 
@@ -78,6 +82,7 @@ class Recording {
   void keep_worst(Track& track, const LateWakeup& late, const SystemReading& now);
   [[nodiscard]] WorstSample explain(const LateWakeup& late, const SystemReading& now) const;
   void add_track(Json& json, const Track& track) const;
+  void add_places(Json& json, const MeasuringThread& thread) const;
   void add_worst(Json& json, const WorstSample& worst) const;
   [[nodiscard]] std::string account(std::string_view status) const;
   void reserve_space();
@@ -88,6 +93,8 @@ class Recording {
   std::vector<Sample> buffer_;
   std::vector<LateWakeup> late_buffer_;
   SystemReader reader_;
+  ClockWatch clocks_;
+  std::vector<std::optional<std::uint64_t>> first_smis_;
   SystemReading before_;
   SystemReading latest_;
   Circumstances circumstances_;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording_process.hpp"
 
-#include <sched.h>
-
 #include <cerrno>
 #include <cstring>
 
+#include "affinity.hpp"
 #include "failure.hpp"
-#include "options.hpp"
 
 namespace latenz::probe {
 
@@ -33,12 +31,16 @@ void ignore_output_signals() {
 }
 
 void leave_measured_cpus(const std::vector<unsigned>& cpus) {
-  cpu_set_t others = allowed_cpus();
-  for (const unsigned cpu : cpus) {
-    CPU_CLR(cpu, &others);
-  }
-  if (CPU_COUNT(&others) > 0) {
-    sched_setaffinity(0, sizeof others, &others);
+  // Where it was put comes first: what is not measured may still be isolated.
+  for (cpu_set_t others : {inherited_cpus(), enterable_cpus()}) {
+    for (const unsigned cpu : cpus) {
+      CPU_CLR(cpu, &others);
+    }
+    if (CPU_COUNT(&others) > 0) {
+      // Where that is refused, it stays where it is.
+      static_cast<void>(stay_within(others));
+      return;
+    }
   }
 }
 

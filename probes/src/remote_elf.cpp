@@ -28,7 +28,7 @@ class Reader {
     if (offset > file_.size() || size > file_.size() - offset) {
       refuse(worded(what, " lies beyond the end of the file (", file_.size(), " bytes)"));
     }
-    return file_.subspan(offset, size);
+    return file_.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
   }
 
   template <typename Record>
@@ -81,12 +81,15 @@ void check_overlaps(const Reader& file, std::vector<RemoteSegment> segments) {
   }
 }
 
-std::string_view section_name(const Reader& file, const Elf32_Shdr& names, std::uint32_t at) {
+/// Is a section's name in the table the wanted one? No more of the table is looked at.
+bool is_named(const Reader& file, const Elf32_Shdr& names, std::uint32_t at,
+              std::string_view wanted) {
   const auto table = file.bytes(names.sh_offset, names.sh_size, "the table of section names");
   if (at >= table.size()) file.refuse("a section's name lies outside the table of names");
   const auto rest = table.subspan(at);
+  const std::size_t looked_at = std::min(rest.size(), wanted.size() + 1);
   const auto* const text = reinterpret_cast<const char*>(rest.data());
-  return {text, strnlen(text, rest.size())};
+  return std::string_view(text, strnlen(text, looked_at)) == wanted;
 }
 
 /// Layout: Linux, include/linux/remoteproc.h. Entries are checked to lie inside; what they ask for
@@ -129,7 +132,7 @@ std::size_t find_resources(const Reader& file, const Elf32_Ehdr& header) {
   const Elf32_Shdr names = section(header.e_shstrndx);
   for (std::uint32_t i = 0; i < header.e_shnum; ++i) {
     const Elf32_Shdr candidate = section(i);
-    if (section_name(file, names, candidate.sh_name) == ".resource_table") {
+    if (is_named(file, names, candidate.sh_name, ".resource_table")) {
       return read_resources(file, candidate);
     }
   }

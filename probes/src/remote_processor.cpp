@@ -54,9 +54,9 @@ bool comes_true(const std::function<bool()>& condition, std::int64_t within_ns) 
 }
 
 std::string read_whole(const fs::path& path) {
-  const File file = File::open(path, O_RDONLY);
+  const File file = File::open_input(path);
   std::string text;
-  if (!file.is_open() || !read_again(file, text)) {
+  if (!read_again(file, text)) {
     throw Failure(path.string() + ": cannot be read: " + error_text());
   }
   return text;

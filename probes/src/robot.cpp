@@ -2,6 +2,7 @@
 // latenz-robot: a servo in real time, its planner, and what delays do to the control error.
 // docs/robot.md
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -27,6 +28,7 @@
 #include "program.hpp"
 #include "real_time.hpp"
 #include "recording_process.hpp"
+#include "refusal.hpp"
 #include "ring.hpp"
 #include "robot_figures.hpp"
 #include "robot_plan.hpp"
@@ -79,6 +81,10 @@ class ServoThread {
   [[nodiscard]] bool finished() const { return finished_.load(std::memory_order_acquire); }
   [[nodiscard]] bool standing() const { return standing_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::int64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+  /// Measured cycles on another CPU than the servo's: others moved it.
+  [[nodiscard]] std::int64_t elsewhere() const {
+    return elsewhere_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] Stops stops() const {
     return {.stale = stale_.load(std::memory_order_relaxed),
             .missed = missed_.load(std::memory_order_relaxed)};
@@ -107,6 +113,7 @@ class ServoThread {
   std::atomic<bool> finished_{false};
   std::atomic<bool> standing_{true};
   std::atomic<std::int64_t> lost_{0};
+  std::atomic<std::int64_t> elsewhere_{0};
   std::atomic<std::uint32_t> stale_{0};
   std::atomic<std::uint32_t> missed_{0};
 };
@@ -134,9 +141,8 @@ void ServoThread::start() {
   thread_ = std::thread([this] { run(); });
   setup_error_.wait(-1);
   if (setup_error_ == EPERM) {
-    throw Failure("--policy fifo: not permitted; run as root, allow it with 'USER - rtprio " +
-                  std::to_string(plan_.priority) +
-                  "' in /etc/security/limits.conf, or use --policy other");
+    throw Failure("--policy fifo: " + probe::why_refused(probe::read_rights(), plan_.priority) +
+                  "; or use --policy other");
   }
   if (setup_error_ != 0) {
     throw Failure(std::string("--cpu or --policy: ") + std::strerror(setup_error_));
@@ -177,7 +183,7 @@ int ServoThread::become_real_time() const {
   if (const int error = plan_.cpu ? probe::stay_on(*plan_.cpu) : 0; error != 0) {
     return error;
   }
-  return plan_.policy == probe::Policy::fifo ? probe::become_fifo(plan_.priority) : 0;
+  return plan_.policy == probe::Policy::fifo ? probe::take_policy(SCHED_FIFO, plan_.priority) : 0;
 }
 
 /// No system call but the sleep, no memory but what is in place already.
@@ -186,6 +192,7 @@ void ServoThread::control(std::int64_t first_due_ns) {
   const std::int64_t record_from_ns = first_due_ns + plan_.warm_up_ns;
   const std::int64_t end_ns = record_from_ns + plan_.duration_ns.value_or(0);
   Disturbance before = disturbance();
+  probe::Ending ending;
   bool recording = false;
   while (!stop_.load(std::memory_order_relaxed)) {
     const auto activation = activations.next();
@@ -196,9 +203,11 @@ void ServoThread::control(std::int64_t first_due_ns) {
       recording = true;
       before = disturbance();
     }
+    if (recording && plan_.cpu && sched_getcpu() != static_cast<int>(*plan_.cpu)) {
+      elsewhere_.store(elsewhere_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
     cycle(*activation, recording);
-    // After a late cycle one more runs, so that the skipped ones between them show.
-    if (plan_.duration_ns && activations.next_due_ns() >= end_ns && activation->skipped == 0) {
+    if (plan_.duration_ns && ending.is_reached(*activation, activations.next_due_ns(), end_ns)) {
       break;
     }
   }
@@ -226,7 +235,7 @@ void ServoThread::cycle(const probe::Activation& activation, bool recorded) {
 struct Track {
   Track(const std::filesystem::path& output, std::string_view name, const RobotPlan& plan)
       : folder(output / name),
-        journal((probe::create_folder(folder), folder / "samples.journal"), plan.cpu.value_or(0),
+        journal((probe::create_folder(folder), folder / "samples.journal"), plan.cpu,
                 plan.servo.interval_ns) {}
 
   std::filesystem::path folder;
@@ -424,6 +433,7 @@ std::string RobotRun::account(std::string_view status) const {
   json.member("stale_ns", plan_.servo.stale_ns).member("most_missed", plan_.servo.most_missed);
   json.member("safe_stops", stops.all()).member("stops_stale", stops.stale);
   json.member("stops_missed", stops.missed).member("lost", servo_->lost());
+  json.member("elsewhere", servo_->elsewhere());
   figures_->write(json);
   json.key("max_ns");
   figures_->cycles() > 0 ? json.value(figures_->max_latency_ns()) : json.null();

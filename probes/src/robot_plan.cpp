@@ -40,7 +40,8 @@ std::vector<Option> options_of(RobotPlan& plan, std::string& cpu) {
        [&plan](std::string_view text) {
          plan.warm_up_ns = parse_integer("--warm-up", text, 0, longest_ns);
        }},
-      {"--cpu", "N", "CPU that the servo stays on, or 'any' (default: the last one allowed)",
+      {"--cpu", "N",
+       "CPU that the servo stays on, or 'any' (default: the last that can be entered)",
        [&cpu](std::string_view text) { cpu = text; }},
       {"--policy", "NAME", "of the servo: fifo or other (default: fifo)",
        [&plan](std::string_view text) {
@@ -55,7 +56,8 @@ std::vector<Option> options_of(RobotPlan& plan, std::string& cpu) {
        [&plan](std::string_view text) {
          plan.locked = parse_choice("--memory", text, memories) == 0;
        }},
-      {"--dma-latency", "NS", "held in /dev/cpu_dma_latency (default: 0); off: leave it alone",
+      {"--dma-latency", "NS",
+       "held in /dev/cpu_dma_latency, 0 keeps CPUs awake (default: off, it is left alone)",
        [&plan](std::string_view text) { plan.dma_latency_us = probe::parse_dma_latency(text); }},
       {"--stale", "NS",
        "set-points older than this stop the robot, 20000000 to 120000000 (default: 100000000)",

@@ -20,7 +20,7 @@ struct RobotPlan {
   probe::Policy policy = probe::Policy::fifo;
   int priority = 80;
   bool locked = true;  ///< memory cannot be paged out, and is all there before the start
-  std::optional<std::int32_t> dma_latency_us = 0;
+  std::optional<std::int32_t> dma_latency_us;  ///< absent: left alone
   std::optional<std::int64_t> duration_ns;
   std::int64_t warm_up_ns = 500'000'000;
   std::filesystem::path simulate;  ///< instants of a virtual run; empty: a real one

@@ -44,7 +44,8 @@ std::string exact(double value) {
 }  // namespace
 
 std::vector<Instants> read_instants(const std::filesystem::path& path, std::int64_t interval_ns) {
-  std::ifstream file(path);
+  std::ifstream file;
+  if (std::filesystem::is_regular_file(path)) file.open(path);
   if (!file.is_open()) {
     throw probe::Failure("--simulate: " + path.string() + ": cannot be read; name a CSV file");
   }

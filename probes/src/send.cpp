@@ -8,6 +8,7 @@
 // (1 if not set; the firmware of a board is 0).
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -84,10 +85,23 @@ class Sequence {
     const std::string name = "/" + name_;
     for (const char* const folder : folders) {
       name_ = folder + name;
-      File file(open(name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-      if (file.is_open()) return file;
+      File file(open(name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+      if (!file.is_open()) continue;
+      check_owner(file);
+      return file;
     }
     throw failure("cannot be opened, nor in /run or /tmp");
+  }
+
+  /// Everybody can make files in /tmp: what somebody else made is neither trusted nor written to.
+  void check_owner(const File& file) const {
+    struct stat status{};
+    if (fstat(file.descriptor(), &status) != 0) throw failure("cannot be looked at");
+    const bool others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink != 1 ||
+        others_write) {
+      throw Failure(name_ + ": is not a file of this user alone; remove it");
+    }
   }
 
   std::string name_;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
+#include <numeric>
 #include <queue>
 #include <set>
 
@@ -28,12 +30,23 @@ constexpr std::uint16_t option_tsc = 14;
 constexpr std::uint16_t option_text_buffer = 22;
 
 constexpr std::uint64_t largest_format = 1U << 20U;
+constexpr std::uint64_t most_format_bytes = 1U << 24U;
 constexpr std::uint64_t largest_list = 1U << 24U;
+constexpr std::uint64_t largest_section = 1U << 26U;
 constexpr std::uint32_t most_cpus = 65536;
+constexpr std::uint32_t most_listed_cpus = 1U << 18U;
+constexpr std::size_t most_buffers = 4096;
 constexpr std::size_t most_names = 200000;
+constexpr std::size_t most_owners = 1U << 20U;
+constexpr std::size_t longest_name = 64;  // of threads and clocks; the kernel's are shorter
+
+std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
+  constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
+  return a > largest - b ? largest : a + b;
+}
 
 std::uint32_t checked_page_size(std::uint32_t size, std::uint64_t place) {
-  constexpr std::uint32_t smallest = 512;
+  constexpr std::uint32_t smallest = 4096;
   constexpr std::uint32_t largest = 1U << 24U;
   if (size < smallest || size > largest) throw Damage(place, "its page size is impossible");
   return size;
@@ -55,7 +68,9 @@ struct TraceDat::Stream {
   Record record;
 };
 
-TraceDat::TraceDat(const FileSource& file) : file_(file) {
+std::uint64_t TraceDat::Section::end() const { return saturating_sum(start, size); }
+
+TraceDat::TraceDat(const FileSource& file) : file_(file), budget_(file.size()) {
   description_.format = "trace.dat";
   try {
     Cursor cursor(file, dat_magic.size(), file.size(), false);
@@ -139,14 +154,51 @@ void TraceDat::read_options_6(Cursor& cursor, std::uint32_t cpus) {
   }
 }
 
-void TraceDat::read_buffer_6(Cursor& cursor, std::uint32_t cpus, const std::string& name) {
+void TraceDat::add_buffer(const std::string& name) {
+  if (description_.buffers.size() == most_buffers) {
+    throw Damage(file_.size(), "it has impossibly many buffers");
+  }
   description_.buffers.push_back(name);
+}
+
+/// `data.place.end` is set here.
+void TraceDat::add_data(Data data, std::uint64_t size) {
+  if (++listed_cpus_ > most_listed_cpus) {
+    throw Damage(data.place.offset, "its buffers have impossibly many CPUs");
+  }
+  data.place.end = saturating_sum(data.place.offset, size);
+  if (size > 0) data_.push_back(data);
+}
+
+/// No two CPUs share bytes of a file, unless it was made so that they are read again and again.
+void TraceDat::refuse_overlaps() {
+  std::vector<std::size_t> order(data_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [this](std::size_t i) { return data_[i].place.offset; });
+  std::vector<bool> is_refused(data_.size());
+  std::uint64_t end = 0;
+  for (const std::size_t i : order) {
+    const PagesPlace& place = data_[i].place;
+    is_refused[i] = place.offset < end;
+    if (is_refused[i]) {
+      tell(Damage(place.offset, "its data are also another CPU's"),
+           "CPU " + std::to_string(data_[i].cpu));
+    }
+    end = std::max(end, place.end);
+  }
+  std::size_t i = 0;
+  std::erase_if(data_, [&](const Data&) { return is_refused[i++]; });
+}
+
+void TraceDat::read_buffer_6(Cursor& cursor, std::uint32_t cpus, const std::string& name) {
+  add_buffer(name);
   for (std::uint32_t cpu = 0; cpu < cpus; ++cpu) {
     const std::uint64_t offset = cursor.u64();
     const std::uint64_t size = cursor.u64();
-    if (size == 0) continue;
-    data_.push_back(
-        {static_cast<int>(cpu), description_.buffers.size() - 1, offset, size, page_size_, false});
+    add_data({.cpu = static_cast<int>(cpu),
+              .buffer = description_.buffers.size() - 1,
+              .place = {.offset = offset, .page_size = page_size_}},
+             size);
   }
 }
 
@@ -202,7 +254,7 @@ void TraceDat::read_option_7(std::uint16_t id, Cursor option) {
     std::from_chars(text.data(), text.data() + text.size(), offset_ns_);
   } else if (id == option_tsc) {
     tsc_ = {option.u32(), option.u32(), option.u64()};
-  } else if (id == option_text_buffer) {
+  } else if (id == option_text_buffer && !std::exchange(told_text_buffer_, true)) {
     description_.notes.emplace_back(
         "the text of a latency tracer in the file is not read; trace-cmd report prints it");
   } else if (id >= section_headers && id <= section_command_lines) {
@@ -219,7 +271,7 @@ void TraceDat::read_option_7(std::uint16_t id, Cursor option) {
 
 void TraceDat::read_buffer_7(Cursor option) {
   const std::uint64_t offset = option.u64();
-  description_.buffers.push_back(option.string());
+  add_buffer(option.string());
   set_clock(option.string());
   const std::uint32_t page_size = checked_page_size(option.u32(), option.place());
   const std::uint32_t cpus = option.u32();
@@ -230,9 +282,11 @@ void TraceDat::read_buffer_7(Cursor option) {
     const std::uint64_t start = option.u64();
     const std::uint64_t size = option.u64();
     if (cpu > most_cpus) throw Damage(option.place(), "the number of a CPU is impossible");
-    if (size == 0) continue;
-    data_.push_back({static_cast<int>(cpu), description_.buffers.size() - 1, start, size, page_size,
-                     section.compressed});
+    add_data({.cpu = static_cast<int>(cpu),
+              .buffer = description_.buffers.size() - 1,
+              .place = {.offset = start, .page_size = page_size},
+              .compressed = section.compressed},
+             size);
   }
 }
 
@@ -243,10 +297,10 @@ void TraceDat::walk_7(std::uint64_t first, const std::function<void(const Sectio
   for (int i = 0; i < most_sections && offset < file_.size(); ++i) {
     const Section section = section_at(offset);
     visit(section);
-    if (section.size > file_.size() - section.start) {
+    offset = section.end();
+    if (offset > file_.size()) {
       throw Damage(file_.size(), "the file ends at byte " + std::to_string(file_.size()));
     }
-    offset = section.start + section.size;
   }
 }
 
@@ -268,13 +322,19 @@ void TraceDat::recover_7(std::uint64_t first) {
 
 /// The first page or chunk that a buffer starts with is aligned to a page; CPUs follow each other.
 void TraceDat::recover_buffer_7(const Section& section) {
-  const std::uint64_t end = std::min(section.start + section.size, file_.size());
+  const std::uint64_t end = std::min(section.end(), file_.size());
   const auto aligned = [this](std::uint64_t offset) {
     return (offset + page_size_ - 1) / page_size_ * page_size_;
   };
-  description_.buffers.emplace_back();
-  const std::size_t buffer = description_.buffers.size() - 1;
+  add_buffer("");
   int cpu = 0;
+  const auto add = [&](std::uint64_t start, std::uint64_t next) {
+    add_data({.cpu = cpu++,
+              .buffer = description_.buffers.size() - 1,
+              .place = {.offset = start, .page_size = page_size_},
+              .compressed = section.compressed},
+             next - start);
+  };
   if (!section.compressed) {
     // Where a page is older than the one before it, the next CPU starts.
     std::uint64_t start = aligned(section.start);
@@ -282,12 +342,12 @@ void TraceDat::recover_buffer_7(const Section& section) {
     for (std::uint64_t page = start; page + 8 <= end; page += page_size_) {
       const std::uint64_t t_ns = Cursor(file_, page, end, big_endian_).u64();
       if (t_ns < before) {
-        data_.push_back({cpu++, buffer, start, page - start, page_size_, false});
+        add(start, page);
         start = page;
       }
       before = t_ns;
     }
-    if (start < end) data_.push_back({cpu, buffer, start, end - start, page_size_, false});
+    if (start < end) add(start, end);
     return;
   }
   for (std::uint64_t start = aligned(section.start); start < end;) {
@@ -303,12 +363,12 @@ void TraceDat::recover_buffer_7(const Section& section) {
     } catch (const Damage&) {
       next = end;  // the last that is there; it is told when its events are read
     }
-    data_.push_back({cpu++, buffer, start, end - start, page_size_, true});
+    add(start, next);
     start = next;
   }
 }
 
-std::unique_ptr<Source> TraceDat::restored(const Section& section) const {
+std::unique_ptr<Source> TraceDat::restored(const Section& section) {
   Cursor cursor(file_, section.start, file_.size(), big_endian_);
   cursor.need(section.size);
   std::uint64_t size = section.size;
@@ -317,9 +377,11 @@ std::unique_ptr<Source> TraceDat::restored(const Section& section) const {
     size = cursor.u32();
     full_size = cursor.u32();
   }
-  constexpr std::uint64_t largest = 1U << 28U;
-  if (size > largest) throw Damage(section.start, "a part has an impossible size");
+  if (std::max(size, full_size) > largest_section) {
+    throw Damage(section.start, "a part has an impossible size");
+  }
   cursor.need(size);
+  budget_.unpack(size + full_size, section.start);  // twice if it is named twice
   std::vector<std::uint8_t> bytes(size);
   file_.read(cursor.position(), bytes);
   if (section.compressed) {
@@ -365,6 +427,10 @@ void TraceDat::read_ftrace_formats(Cursor& cursor) {
   for (std::uint32_t count = cursor.u32(); count > 0; --count) {
     const std::uint64_t size = cursor.u64();
     if (size > largest_format) throw Damage(cursor.place(), "a format has an impossible size");
+    format_bytes_ += size;
+    if (format_bytes_ > most_format_bytes) {
+      throw Damage(cursor.place(), "its formats are impossibly long");
+    }
     add_format(cursor.take(size));
   }
 }
@@ -387,7 +453,7 @@ void TraceDat::read_command_lines(Cursor& cursor) {
     const auto [stop, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
     const auto length = static_cast<std::size_t>(stop - line.data());
     if (error == std::errc() && length + 1 < line.size() && names_.size() < most_names) {
-      names_[pid] = line.substr(length + 1);
+      names_[pid] = line.substr(length + 1, longest_name);
     }
     start = end + 1;
   }
@@ -410,7 +476,7 @@ void TraceDat::set_clock(std::string_view text) {
   const auto open = text.find('[');
   if (open != std::string_view::npos) text = text.substr(open + 1);
   text = text.substr(0, text.find_first_of(std::string_view("]\0\n ", 4)));
-  if (!text.empty()) description_.clock = text;
+  if (!text.empty() && text.size() <= longest_name) description_.clock = text;
 }
 
 void TraceDat::check_clock() const {
@@ -439,21 +505,27 @@ void TraceDat::read(Consumer& consumer, bool wants_functions) {
   if (!has_layout_) return;
   check_clock();
   if (wants_functions) read_functions();
+  refuse_overlaps();
   std::vector<std::unique_ptr<Stream>> streams;
   const auto is_later = [](const Stream* a, const Stream* b) {
     return a->record.t_ns > b->record.t_ns;
   };
   std::priority_queue<Stream*, std::vector<Stream*>, decltype(is_later)> queue(is_later);
   for (const Data& data : data_) {
-    auto pages = data.compressed ? compressed_pages(file_, data.offset, data.page_size,
-                                                    description_.compression, big_endian_)
-                                 : plain_pages(file_, data.offset, data.size, data.page_size);
+    auto pages = data.compressed ? compressed_pages(file_, data.place, description_.compression,
+                                                    big_endian_, budget_)
+                                 : plain_pages(file_, data.place);
     streams.push_back(std::make_unique<Stream>(std::move(pages), layout_, data));
     if (advance(*streams.back(), consumer)) queue.push(streams.back().get());
   }
   while (!queue.empty()) {
     Stream* const first = queue.top();
     queue.pop();
+    if (!budget_.take_event()) {
+      tell(Damage(first->ring.place(), "it has far more events than fit into its size"),
+           "CPU " + std::to_string(first->data.cpu));
+      break;
+    }
     deliver(*first, consumer);
     if (advance(*first, consumer)) queue.push(first);
   }
@@ -493,6 +565,10 @@ void TraceDat::deliver(Stream& stream, Consumer& consumer) {
   event.name = format.name.empty() ? "unknown" : std::string_view(format.name);
   event.kind = is_owner(stream, id) ? format.kind : Kind::other;
   event.pid = static_cast<int>(fields.number("common_pid").value_or(-1));
+  const auto letters =
+      flag_letters(static_cast<std::uint64_t>(fields.number("common_flags").value_or(0)),
+                   static_cast<std::uint64_t>(fields.number("common_preempt_count").value_or(0)));
+  event.flags = std::string_view(letters.data(), letters.size());
   const auto name = names_.find(event.pid);
   if (name != names_.end()) event.comm = name->second;
   if (event.pid == 0) event.comm = "<idle>";
@@ -507,7 +583,7 @@ void TraceDat::learn_names(const Event& event) {
     const auto pid = event.fields->number(pid_name);
     if (!pid || names_.size() >= most_names) continue;
     auto& known = names_[static_cast<int>(*pid)];
-    if (known.empty()) known = event.fields->text(comm_name).value_or("");
+    if (known.empty()) known = event.fields->text(comm_name).value_or("").substr(0, longest_name);
   }
 }
 
@@ -516,6 +592,7 @@ bool TraceDat::is_owner(const Stream& stream, int format) {
   if (description_.buffers.size() < 2) return true;
   const std::uint64_t key =
       static_cast<std::uint64_t>(stream.data.cpu) << 32U | static_cast<std::uint32_t>(format);
+  if (owners_.size() == most_owners && !owners_.contains(key)) return false;
   const std::size_t owner = owners_.try_emplace(key, stream.data.buffer).first->second;
   if (owner == stream.data.buffer) return true;
   if (!std::exchange(told_owners_, true)) {

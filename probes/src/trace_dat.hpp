@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace_budget.hpp"
 #include "trace_event.hpp"
 #include "trace_format.hpp"
 #include "trace_ring.hpp"
@@ -40,9 +41,7 @@ class TraceDat {
   struct Data {  ///< of one CPU in one buffer
     int cpu = 0;
     std::size_t buffer = 0;
-    std::uint64_t offset = 0;
-    std::uint64_t size = 0;
-    std::uint32_t page_size = 0;
+    PagesPlace place;
     bool compressed = false;
   };
   struct Section {
@@ -50,11 +49,16 @@ class TraceDat {
     bool compressed = false;
     std::uint64_t start = 0;  ///< of what follows the section's header
     std::uint64_t size = 0;
+    /// Where the next one starts; behind the file's end if that is cut.
+    [[nodiscard]] std::uint64_t end() const;
   };
   struct Stream;
 
   void read_version_6(Cursor cursor);
   void read_options_6(Cursor& cursor, std::uint32_t cpus);
+  void add_buffer(const std::string& name);
+  void add_data(Data data, std::uint64_t size);
+  void refuse_overlaps();
   void read_buffer_6(Cursor& cursor, std::uint32_t cpus, const std::string& name);
   void read_version_7(std::uint64_t options);
   void read_options_7(std::uint64_t offset);
@@ -65,7 +69,7 @@ class TraceDat {
   void recover_buffer_7(const Section& section);
   [[nodiscard]] Section section_at(std::uint64_t offset) const;
   void read_metadata(const Section& section);
-  [[nodiscard]] std::unique_ptr<Source> restored(const Section& section) const;
+  [[nodiscard]] std::unique_ptr<Source> restored(const Section& section);
 
   void read_header_pages(Cursor& cursor);
   void read_ftrace_formats(Cursor& cursor);
@@ -84,18 +88,22 @@ class TraceDat {
   void tell(const Damage& damage, const std::string& what);
 
   const FileSource& file_;
+  Budget budget_;
   Description description_;
   bool big_endian_ = false;
   std::uint32_t page_size_ = 4096;
   bool has_layout_ = false;
   PageLayout layout_;
   std::unordered_map<int, Format> formats_;
+  std::uint64_t format_bytes_ = 0;              ///< of the texts that described them
   std::unordered_map<int, std::string> names_;  ///< of threads, by their ids
+  std::uint32_t listed_cpus_ = 0;               ///< of all buffers
   std::vector<Data> data_;
   std::optional<Section> functions_section_;  ///< kallsyms, read only if asked for
   Functions functions_;
   std::unordered_map<std::uint64_t, std::size_t> owners_;
   bool told_owners_ = false;
+  bool told_text_buffer_ = false;
   struct {
     std::uint32_t multiplier = 0;
     std::uint32_t shift = 0;

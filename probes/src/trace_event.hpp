@@ -15,6 +15,8 @@ namespace latenz::trace {
 /// What the analyses look at; all others are only counted.
 enum class Kind : std::uint8_t {
   other,
+  contention_begin,
+  function,
   hrtimer_cancel,
   hrtimer_expire_entry,
   hrtimer_expire_exit,
@@ -26,6 +28,7 @@ enum class Kind : std::uint8_t {
   sched_switch,
   sched_wakeup,
   sched_waking,
+  stack,
   timerlat,
 };
 
@@ -39,8 +42,11 @@ enum class Kind : std::uint8_t {
 ///   sched_switch        prev_comm, prev_pid, prev_prio, prev_state (text: R, R+, S, D ...),
 ///                       next_comm, next_pid, next_prio
 ///   sched_waking, sched_wakeup  comm, pid, prio, target_cpu
+///   function            ip, parent_ip (text: names of functions)
+///   kernel_stack, user_stack  stack (text: names of functions, the innermost first, with ;)
 ///   timerlat            seqnum, context (text: irq, thread), timer_latency (ns)
 ///   hwlat               duration, outer_duration (us)
+///   preempt_disable and the like  caller, parent (text: names of functions)
 /// Others have the kernel's own names.
 class Fields {
  public:
@@ -60,9 +66,10 @@ class Fields {
 struct Event {
   std::int64_t t_ns = 0;  ///< of the clock that the trace was recorded with
   int cpu = 0;
-  int pid = 0;            ///< of the thread
-  std::string_view comm;  ///< of the thread; empty: not known
-  std::string_view name;  ///< without its system
+  int pid = 0;             ///< of the thread
+  std::string_view comm;   ///< of the thread; empty: not known
+  std::string_view name;   ///< without its system
+  std::string_view flags;  ///< as ftrace prints them, such as "dNh2."; empty: not told
   Kind kind = Kind::other;
   const Fields* fields = nullptr;
 };

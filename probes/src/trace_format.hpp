@@ -2,6 +2,7 @@
 // Formats of binary events, as the kernel describes them in events/SYSTEM/EVENT/format.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -23,6 +24,7 @@ struct Field {
   bool is_text = false;      ///< an array of char
   bool is_pointer = false;   ///< told in hex
   bool is_dynamic = false;   ///< offset and size of it are in the field (__data_loc, __rel_loc)
+  bool is_mask = false;      ///< a set of CPUs
   bool is_relative = false;  ///< __rel_loc: counted from the end of the field
 };
 
@@ -47,10 +49,13 @@ class Functions {
   explicit Functions(std::string kallsyms = {});
   /// In hex if it lies in no known function.
   [[nodiscard]] std::string name(std::uint64_t address) const;
+  /// Where the kernel's text begins, from which preemptirq events count; 0: not known.
+  [[nodiscard]] std::uint64_t text_start() const { return text_start_; }
 
  private:
   std::string text_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> starts_;  ///< address, its name's in text_
+  std::uint64_t text_start_ = 0;
 };
 
 /// Fields of one record of the ring buffer. Reads nothing outside of it.
@@ -74,6 +79,10 @@ class BinaryFields final : public Fields {
   [[nodiscard]] std::optional<std::string> text(const Field& field) const;
   [[nodiscard]] std::optional<std::string> characters(const Field& field) const;
   [[nodiscard]] bool is_told_by_name(const Field& field) const;
+  [[nodiscard]] std::string stack() const;
+  [[nodiscard]] std::optional<std::string> mask(const Field& field) const;
+  [[nodiscard]] std::optional<std::span<const std::uint8_t>> dynamic(const Field& field) const;
+  void write_callers(probe::Json& json) const;
   [[nodiscard]] std::string reason() const;
   [[nodiscard]] std::string symbol(std::size_t table, std::uint64_t value) const;
 
@@ -82,6 +91,10 @@ class BinaryFields final : public Fields {
   const Functions* functions_ = nullptr;
   bool big_endian_;
 };
+
+/// The flags of an event as ftrace prints them (kernel/trace/trace_output.c), a character each:
+/// interrupts off, need-resched, context, depth of disabled preemption, and of migration.
+[[nodiscard]] std::array<char, 5> flag_letters(std::uint64_t flags, std::uint64_t preempt_count);
 
 /// The letter that ps(1) and ftrace show for prev_state of sched_switch; R+ for preempted.
 [[nodiscard]] std::string state_letter(std::uint64_t state);

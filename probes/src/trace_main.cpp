@@ -51,6 +51,7 @@ class Printer final : public Consumer {
     probe::Json json;
     json.open_object().member("t_ns", event.t_ns).member("cpu", event.cpu);
     json.member("pid", event.pid).member("comm", event.comm).member("name", event.name);
+    if (!event.flags.empty()) json.member("flags", event.flags);
     json.key("fields").open_object();
     event.fields->write(json);
     json.close_object().close_object();

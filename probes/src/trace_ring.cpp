@@ -29,22 +29,24 @@ constexpr std::uint32_t largest_chunk = 1U << 26U;
 
 class PlainPages final : public Pages {
  public:
-  PlainPages(const Source& source, std::uint64_t offset, std::uint64_t size,
-             std::uint32_t page_size)
-      : source_(&source), next_(offset), end_(offset + size), page_(page_size) {}
+  PlainPages(const Source& source, const PagesPlace& place)
+      : source_(&source), next_(place.offset), end_(place.end), page_size_(place.page_size) {}
 
   std::optional<std::span<const std::uint8_t>> next() override {
-    if (next_ >= end_) return {};
-    const std::uint64_t size = std::min<std::uint64_t>(page_.size(), end_ - next_);
-    if (next_ + size > source_->size()) {
+    if (next_ >= end_) {
+      page_ = {};
+      return {};
+    }
+    const std::uint64_t size = std::min<std::uint64_t>(page_size_, end_ - next_);
+    if (next_ > source_->size() || size > source_->size() - next_) {
       end_ = next_;
       throw Damage(source_->size(), "the file ends at byte " + std::to_string(source_->size()));
     }
-    const auto page = std::span(page_).first(size);
+    page_.resize(size);
     place_ = next_;
     next_ += size;
-    source_->read(place_, page);
-    return page;
+    source_->read(place_, page_);
+    return page_;
   }
   [[nodiscard]] std::uint64_t place() const override { return place_; }
 
@@ -52,18 +54,20 @@ class PlainPages final : public Pages {
   const Source* source_;
   std::uint64_t next_;
   std::uint64_t end_;
+  std::uint32_t page_size_;
   std::uint64_t place_ = 0;
   std::vector<std::uint8_t> page_;
 };
 
 class CompressedPages final : public Pages {
  public:
-  CompressedPages(const Source& source, std::uint64_t offset, std::uint32_t page_size,
-                  std::string compression, bool big_endian)
-      : cursor_(source, offset, std::max(offset, source.size()), big_endian),
+  CompressedPages(const Source& source, const PagesPlace& place, std::string compression,
+                  bool big_endian, Budget& budget)
+      : cursor_(source, place.offset, cursor_end(source, place), big_endian),
         source_(&source),
-        page_size_(page_size),
-        compression_(std::move(compression)) {}
+        page_size_(place.page_size),
+        compression_(std::move(compression)),
+        budget_(&budget) {}
 
   std::optional<std::span<const std::uint8_t>> next() override {
     if (position_ >= chunk_.size() && !open_chunk()) return {};
@@ -75,15 +79,28 @@ class CompressedPages final : public Pages {
   [[nodiscard]] std::uint64_t place() const override { return place_; }
 
  private:
+  /// trace-cmd's size of a CPU's data does not include the number of chunks that they start with.
+  static std::uint64_t cursor_end(const Source& source, const PagesPlace& place) {
+    constexpr std::uint64_t uncounted = 4;
+    const std::uint64_t size = source.size();
+    return std::max(place.offset, place.end < size ? std::min(place.end + uncounted, size) : size);
+  }
+
   bool open_chunk() {
     if (!started_) {
       started_ = true;
       chunks_left_ = cursor_.u32();
     }
-    chunk_.clear();
+    while (chunks_left_ > 0 && position_ >= chunk_.size()) read_chunk();
+    if (position_ < chunk_.size()) return true;
+    drop_chunk();
+    return false;
+  }
+
+  void drop_chunk() {
+    budget_->release(std::exchange(held_, 0));
+    chunk_ = {};
     position_ = 0;
-    while (chunks_left_ > 0 && chunk_.empty()) read_chunk();
-    return !chunk_.empty();
   }
 
   void read_chunk() {
@@ -94,6 +111,10 @@ class CompressedPages final : public Pages {
     place_ = cursor_.position();
     if (size > largest_chunk) throw Damage(place_, "a compressed chunk has an impossible size");
     cursor_.need(compressed);
+    drop_chunk();
+    budget_->unpack(size, place_);
+    budget_->hold(size, place_);
+    held_ = size;
     std::vector<std::uint8_t> bytes(compressed);
     source_->read(place_, bytes);
     cursor_.skip(compressed);
@@ -105,10 +126,12 @@ class CompressedPages final : public Pages {
   const Source* source_;
   std::uint32_t page_size_;
   std::string compression_;
+  Budget* budget_;
   bool started_ = false;
   std::uint32_t chunks_left_ = 0;
   std::uint64_t place_ = 0;
   std::vector<std::uint8_t> chunk_;
+  std::uint64_t held_ = 0;  ///< of the budget, for the chunk
   std::size_t position_ = 0;
 };
 
@@ -163,15 +186,14 @@ PageLayout parse_page_layout(std::string_view text, bool big_endian, std::uint64
   return layout;
 }
 
-std::unique_ptr<Pages> plain_pages(const Source& source, std::uint64_t offset, std::uint64_t size,
-                                   std::uint32_t page_size) {
-  return std::make_unique<PlainPages>(source, offset, size, page_size);
+std::unique_ptr<Pages> plain_pages(const Source& source, const PagesPlace& place) {
+  return std::make_unique<PlainPages>(source, place);
 }
 
-std::unique_ptr<Pages> compressed_pages(const Source& source, std::uint64_t offset,
-                                        std::uint32_t page_size, const std::string& compression,
-                                        bool big_endian) {
-  return std::make_unique<CompressedPages>(source, offset, page_size, compression, big_endian);
+std::unique_ptr<Pages> compressed_pages(const Source& source, const PagesPlace& place,
+                                        const std::string& compression, bool big_endian,
+                                        Budget& budget) {
+  return std::make_unique<CompressedPages>(source, place, compression, big_endian, budget);
 }
 
 void RingReader::damaged(const std::string& reason) {
@@ -270,8 +292,6 @@ std::optional<std::uint64_t> RingReader::take_lost() { return std::exchange(lost
 std::vector<std::uint8_t> decompress(const std::string& compression,
                                      std::span<const std::uint8_t> bytes, std::size_t size,
                                      std::uint64_t place) {
-  constexpr std::size_t largest = 1U << 28U;
-  if (size > largest) throw Damage(place, "a compressed part has an impossible size");
   std::vector<std::uint8_t> restored(size);
 #ifdef LATENZ_HAS_ZSTD
   if (compression == "zstd") {

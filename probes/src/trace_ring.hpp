@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "trace_budget.hpp"
 #include "trace_source.hpp"
 
 namespace latenz::trace {
@@ -38,15 +39,20 @@ class Pages {
   [[nodiscard]] virtual std::uint64_t place() const = 0;
 };
 
-/// Pages as they lie in the file, [offset, offset + size).
-[[nodiscard]] std::unique_ptr<Pages> plain_pages(const Source& source, std::uint64_t offset,
-                                                 std::uint64_t size, std::uint32_t page_size);
+/// Where in the file the pages of one CPU are: [offset, end), which may lie behind the file's end.
+struct PagesPlace {
+  std::uint64_t offset = 0;
+  std::uint64_t end = 0;
+  std::uint32_t page_size = 0;
+};
 
-/// Pages in compressed chunks, which tell themselves where they end.
-[[nodiscard]] std::unique_ptr<Pages> compressed_pages(const Source& source, std::uint64_t offset,
-                                                      std::uint32_t page_size,
+/// Pages as they lie in the file.
+[[nodiscard]] std::unique_ptr<Pages> plain_pages(const Source& source, const PagesPlace& place);
+
+/// Pages in compressed chunks. The budget must outlive them.
+[[nodiscard]] std::unique_ptr<Pages> compressed_pages(const Source& source, const PagesPlace& place,
                                                       const std::string& compression,
-                                                      bool big_endian);
+                                                      bool big_endian, Budget& budget);
 
 struct Record {
   std::uint64_t t_ns = 0;
@@ -65,6 +71,9 @@ class RingReader {
 
   /// Events that are missing since this was last asked; 0 with `any_lost`: nobody counted.
   [[nodiscard]] std::optional<std::uint64_t> take_lost();
+
+  /// Where in the file the page is that it reads.
+  [[nodiscard]] std::uint64_t place() const { return pages_->place(); }
 
  private:
   static constexpr std::uint32_t type_padding = 29;

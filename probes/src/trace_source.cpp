@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace_source.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,13 +13,10 @@
 
 namespace latenz::trace {
 
-FileSource::FileSource(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (!file_.is_open()) {
-    throw probe::Failure(path + ": cannot be opened: " + std::strerror(errno));
-  }
+FileSource::FileSource(const std::string& path) : file_(probe::File::open_input(path)) {
   struct stat status{};
-  if (fstat(file_.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    throw probe::Failure(path + ": is no regular file");
+  if (fstat(file_.descriptor(), &status) != 0) {
+    throw probe::Failure(path + ": cannot be read: " + std::strerror(errno));
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
 }

@@ -9,10 +9,12 @@ namespace {
 // A damaged or made-up trace may name anything; what is kept for each name stays bounded.
 constexpr std::size_t most_threads = 4096;
 constexpr std::size_t most_reasons = 512;
+constexpr std::size_t most_exit_rows = 65536;  // of all threads
 constexpr std::size_t most_names = 4096;
 constexpr std::size_t most_cpus = 65536;
-constexpr std::size_t most_pending = 65536;
+constexpr std::size_t most_pending = 16384;
 constexpr std::size_t most_losses = 4096;
+constexpr std::size_t longest_text = 128;
 constexpr std::string_view others = "(others)";
 
 constexpr std::int64_t realtime_priorities = 100;  // the kernel's priorities 0 to 99 are real-time
@@ -21,6 +23,10 @@ constexpr std::int64_t realtime_priorities = 100;  // the kernel's priorities 0 
 bool is_idle(std::string_view reason) {
   return reason == "HLT" || reason == "hlt" || reason == "idle-halt" || reason == "WFx" ||
          reason == "MWAIT_INSTRUCTION" || reason == "mwait";
+}
+
+std::string short_text(const Event& event, std::string_view field) {
+  return event.fields->text(field).value_or("").substr(0, longest_text);
 }
 
 }  // namespace
@@ -65,6 +71,17 @@ void Summary::event(const Event& event) {
     case Kind::sched_wakeup:
       waking(event, false);
       break;
+    case Kind::contention_begin:
+      contended(event);
+      break;
+    default:
+      timed(event);
+  }
+}
+
+/// What timers and the tracers of latencies tell.
+void Summary::timed(const Event& event) {
+  switch (event.kind) {
     case Kind::hrtimer_start:
       timer_started(event);
       break;
@@ -83,7 +100,7 @@ void Summary::event(const Event& event) {
     case Kind::hwlat:
       hwlat(event);
       break;
-    case Kind::other:
+    default:
       break;
   }
 }
@@ -136,6 +153,9 @@ void Summary::lost(int cpu, std::uint64_t count) {
     expiries_.erase(cpu);
   }
   timers_.clear();
+  blocks_.clear();
+  contended_ns_.clear();
+  preempted_ns_.clear();
 }
 
 void Summary::leave_open(Thread& thread) {
@@ -169,8 +189,12 @@ Summary::Thread& Summary::vcpu_thread(const Event& event) {
 
 void Summary::exit(const Event& event) {
   Thread& thread = vcpu_thread(event);
-  std::string reason = event.fields->text("reason").value_or("(not told)");
-  if (thread.exits.size() >= most_reasons && !thread.exits.contains(reason)) reason = others;
+  std::string reason = event.fields->text("reason").value_or("(not told)").substr(0, longest_text);
+  if (!thread.exits.contains(reason)) {
+    const bool is_full = thread.exits.size() >= most_reasons || exit_rows_ >= most_exit_rows;
+    if (is_full) reason = others;
+    exit_rows_ += is_full ? 0 : 1;
+  }
   ++thread.exits[reason].count;
   leave_open(thread);
   thread.open = OpenExit{.t_ns = event.t_ns, .cpu = event.cpu, .reason = std::move(reason)};
@@ -217,10 +241,15 @@ void Summary::left(const Event& event, int pid) {
   const auto thread = threads_.find(pid);
   const bool is_vcpu = thread != threads_.end();
   const auto priority = event.fields->number("prev_prio").value_or(realtime_priorities);
-  if (!is_vcpu && priority >= realtime_priorities && !waiting_.contains(pid)) return;
   const bool sleeps = !event.fields->text("prev_state").value_or("R").starts_with('R');
+  if (!sleeps && pid != 0) {
+    if (preempted_ns_.size() >= most_pending) preempted_ns_.clear();
+    preempted_ns_[pid] = event.t_ns;
+  }
+  if (!is_vcpu && priority >= realtime_priorities && !waiting_.contains(pid)) return;
   if (sleeps) {
     waiting_.erase(pid);  // it was woken before it had gone to sleep
+    if (priority < realtime_priorities) blocked(event, pid);
   } else {
     wait(pid, {Wait::ready, event.t_ns, event.cpu});
   }
@@ -255,10 +284,45 @@ void Summary::came(const Event& event, int pid) {
     ++backwards_;
     return;
   }
+  const std::string comm = short_text(event, "next_comm");
+  if (waiting.blocked_ns >= 0 && worst_blocked_.wants(event.t_ns - waiting.blocked_ns)) {
+    worst_blocked_.add({waiting.blocked_ns, event.t_ns, event.cpu, pid, comm, is_vcpu, ""});
+  }
   Worst& worst = worst_of(waiting.why);
   if (!worst.wants(latency_ns)) return;
-  worst.add({waiting.since_ns, event.t_ns, event.cpu, pid,
-             event.fields->text("next_comm").value_or(""), is_vcpu, ""});
+  worst.add({waiting.since_ns, event.t_ns, event.cpu, pid, comm, is_vcpu, ""});
+}
+
+void Summary::contended(const Event& event) {
+  if (contended_ns_.size() >= most_pending) contended_ns_.clear();
+  contended_ns_[event.pid] = event.t_ns;
+}
+
+/// Which sleeps are waits for somebody else is told by how they begin, or by who ends them.
+void Summary::blocked(const Event& event, int pid) {
+  constexpr std::int64_t longest_way_ns = 100'000;  // from a held lock to sleep, some microseconds
+  const auto contended = contended_ns_.find(pid);
+  const bool is_contended =
+      contended != contended_ns_.end() && event.t_ns - contended->second < longest_way_ns;
+  if (blocks_.size() >= most_pending) blocks_.clear();
+  const bool is_deep = event.fields->text("prev_state").value_or("S").starts_with('D');
+  blocks_[pid] = {event.t_ns, is_contended || is_deep};
+}
+
+/// When the thread that is woken began to wait for the one that wakes it; -1: it did not. A sleep
+/// that a timer or an interrupt ends, or a thread that was never held up, is no wait.
+std::int64_t Summary::take_block(const Event& event, int woken, bool by_timer) {
+  const auto found = blocks_.find(woken);
+  if (found == blocks_.end()) return -1;
+  const Block block = found->second;
+  blocks_.erase(found);
+  const bool by_interrupt =
+      event.pid == 0 || event.flags.find_first_of("hHszZ") != std::string_view::npos;
+  if (block.is_lock) return block.since_ns;
+  if (by_timer || by_interrupt) return -1;
+  const auto preempted = preempted_ns_.find(event.pid);
+  const bool was_held_up = preempted != preempted_ns_.end() && preempted->second >= block.since_ns;
+  return was_held_up ? block.since_ns : -1;
 }
 
 Worst& Summary::worst_of(Wait why) {
@@ -285,7 +349,8 @@ void Summary::waking(const Event& event, bool is_first) {
   const bool by_timer = expiry != expiries_.end() && expiry->second.active;
   wait(woken, {by_timer ? Wait::woken_by_timer : Wait::woken,
                by_timer ? expiry->second.due_ns : event.t_ns,
-               static_cast<int>(event.fields->number("target_cpu").value_or(event.cpu))});
+               static_cast<int>(event.fields->number("target_cpu").value_or(event.cpu)),
+               take_block(event, woken, by_timer)});
 }
 
 void Summary::timer_started(const Event& event) {
@@ -293,7 +358,7 @@ void Summary::timer_started(const Event& event) {
   const auto expires_ns = event.fields->number("expires");
   if (!timer || !expires_ns) return;
   if (timers_.size() >= most_pending) timers_.clear();
-  timers_[*timer] = {*expires_ns, event.fields->text("function").value_or("")};
+  timers_[*timer] = {*expires_ns, short_text(event, "function")};
 }
 
 /// The event tells the time by the timer's own clock: how late it is needs no common clock.
@@ -325,7 +390,7 @@ void Summary::timerlat(const Event& event) {
   const auto latency_ns = event.fields->number("timer_latency");
   if (!latency_ns || *latency_ns < 0 || !worst_timerlat_.wants(*latency_ns)) return;
   worst_timerlat_.add({event.t_ns - *latency_ns, event.t_ns, event.cpu, event.pid,
-                       std::string(event.comm), false, event.fields->text("context").value_or("")});
+                       std::string(event.comm), false, short_text(event, "context")});
 }
 
 /// Of the hardware latency tracer: time that nobody accounts for.
@@ -375,6 +440,7 @@ void Summary::write(probe::Json& json) const {
   write_worst(json, "wakeup", worst_wakeups_);
   write_worst(json, "timer", worst_timers_);
   write_worst(json, "ready", worst_ready_);
+  write_worst(json, "blocked", worst_blocked_);
   write_worst(json, "timerlat", worst_timerlat_);
   write_worst(json, "gap", worst_gaps_);
   json.close_array();
@@ -395,20 +461,23 @@ void Summary::write_exits(probe::Json& json) const {
   }
   json.close_array();
   json.key("exits").open_array();
-  for (const Thread* const thread : sorted) {
-    for (const auto& [reason, exits] : thread->exits) {
-      const std::uint64_t still_open = thread->open && thread->open->reason == reason ? 1 : 0;
-      json.open_object().member("vcpu", vcpu_name(*thread)).member("reason", reason);
-      json.member("count", exits.count).member("open", exits.open + still_open);
-      json.member("total_ns", exits.total_ns).member("min_ns", exits.min_ns);
-      json.member("max_ns", exits.max_ns).member("max_at_ns", exits.max_at_ns);
-      json.member("userspace", exits.userspace).member("userspace_ns", exits.userspace_ns);
-      json.member("slept", exits.slept).member("slept_ns", exits.slept_ns);
-      json.member("preempted", exits.preempted).member("preempted_ns", exits.preempted_ns);
-      json.close_object();
-    }
-  }
+  for (const Thread* const thread : sorted) write_exits_of(json, *thread);
   json.close_array();
+}
+
+void Summary::write_exits_of(probe::Json& json, const Thread& thread) const {
+  const std::string vcpu = vcpu_name(thread);
+  for (const auto& [reason, exits] : thread.exits) {
+    const std::uint64_t still_open = thread.open && thread.open->reason == reason ? 1 : 0;
+    json.open_object().member("vcpu", vcpu).member("reason", reason);
+    json.member("count", exits.count).member("open", exits.open + still_open);
+    json.member("total_ns", exits.total_ns).member("min_ns", exits.min_ns);
+    json.member("max_ns", exits.max_ns).member("max_at_ns", exits.max_at_ns);
+    json.member("userspace", exits.userspace).member("userspace_ns", exits.userspace_ns);
+    json.member("slept", exits.slept).member("slept_ns", exits.slept_ns);
+    json.member("preempted", exits.preempted).member("preempted_ns", exits.preempted_ns);
+    json.close_object();
+  }
 }
 
 void Summary::write_worst(probe::Json& json, std::string_view kind, const Worst& worst) const {

@@ -62,6 +62,7 @@ class Summary final : public Consumer {
         worst_wakeups_(worst),
         worst_timers_(worst),
         worst_ready_(worst),
+        worst_blocked_(worst),
         worst_timerlat_(worst),
         worst_gaps_(worst) {}
 
@@ -109,6 +110,11 @@ class Summary final : public Consumer {
     Wait why = Wait::woken;
     std::int64_t since_ns = 0;
     int cpu = 0;
+    std::int64_t blocked_ns = -1;  ///< since when it waited for another thread; -1: it did not
+  };
+  struct Block {  ///< of a real-time thread that went to sleep
+    std::int64_t since_ns = 0;
+    bool is_lock = false;  ///< for a lock, or where no signal may wake it
   };
   struct Timer {
     std::int64_t expires_ns = 0;  ///< by the timer's clock
@@ -122,6 +128,7 @@ class Summary final : public Consumer {
   };
 
   void count(const Event& event);
+  void timed(const Event& event);
   void resumed(Cpu& cpu, const Event& event);
   Thread& vcpu_thread(const Event& event);
   static void leave_open(Thread& thread);
@@ -135,11 +142,15 @@ class Summary final : public Consumer {
   void came(const Event& event, int pid);
   void waking(const Event& event, bool is_first);
   void wait(int pid, const Waiting& waiting);
+  void contended(const Event& event);
+  void blocked(const Event& event, int pid);
+  [[nodiscard]] std::int64_t take_block(const Event& event, int woken, bool by_timer);
   void timer_started(const Event& event);
   void timer_expired(const Event& event);
   void timerlat(const Event& event);
   void hwlat(const Event& event);
   [[nodiscard]] std::string vcpu_name(const Thread& thread) const;
+  void write_exits_of(probe::Json& json, const Thread& thread) const;
   void write_exits(probe::Json& json) const;
   void write_worst(probe::Json& json, std::string_view kind, const Worst& worst) const;
 
@@ -153,13 +164,18 @@ class Summary final : public Consumer {
   std::vector<Loss> losses_;
   std::unordered_map<std::string, std::uint64_t> names_;
   std::unordered_map<int, Thread> threads_;
+  std::size_t exit_rows_ = 0;                 ///< of all threads
   std::unordered_map<int, Waiting> waiting_;  ///< threads whose delay counts
+  std::unordered_map<int, Block> blocks_;
+  std::unordered_map<int, std::int64_t> contended_ns_;  ///< last time a thread met a held lock
+  std::unordered_map<int, std::int64_t> preempted_ns_;  ///< last time a thread had to make way
   std::unordered_map<std::int64_t, Timer> timers_;
   std::unordered_map<int, Expiry> expiries_;
   Worst worst_exits_;
   Worst worst_wakeups_;
   Worst worst_timers_;
   Worst worst_ready_;
+  Worst worst_blocked_;
   Worst worst_timerlat_;
   Worst worst_gaps_;
 };

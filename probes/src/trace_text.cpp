@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t block_size = 1U << 20U;
 constexpr std::size_t longest_line = 1U << 16U;
 constexpr std::size_t most_flags = 8;
+constexpr std::size_t longest_stack = 1024;  // characters
 
 bool is_digit(char character) { return character >= '0' && character <= '9'; }
 bool is_space(char character) { return character == ' ' || character == '\t'; }
@@ -137,7 +138,7 @@ bool parse_event(std::string_view text, Line& line) {
   while (end < text.size() && is_name(text[end])) ++end;
   if (end == 0 || end == text.size() || text[end] != ':') {
     if (text == "<stack trace>" || text == "<user stack trace>") {
-      line.name = "stack";
+      line.name = text == "<stack trace>" ? "kernel_stack" : "user_stack";
       line.details = {};
       return true;
     }
@@ -154,6 +155,9 @@ bool parse_event(std::string_view text, Line& line) {
   }
   line.name = name;
   line.details = trimmed(text);
+  if (line.details.starts_with("<stack trace") || line.details.starts_with("<user stack trace")) {
+    line.details = {};  // of trace-cmd report
+  }
   return true;
 }
 
@@ -163,6 +167,7 @@ LineKind parse_rest(std::string_view text, Line& line) {
   Stamp stamp = parse_stamp(first, line.t_ns);
   if (stamp == Stamp::none && first.size() <= most_flags) {
     line.has_flags = true;
+    line.flags = first;
     stamp = parse_stamp(take_word(text), line.t_ns);
   }
   if (stamp == Stamp::none || !parse_event(text, line)) return LineKind::unreadable;
@@ -278,6 +283,12 @@ void TextFields::parse() const {
     case Kind::hwlat:
       parse_hwlat();
       break;
+    case Kind::function:
+      parse_function();
+      break;
+    case Kind::stack:
+      fields_.emplace_back("stack", details_);
+      break;
     default:
       parse_pairs(details_);
   }
@@ -300,6 +311,14 @@ void TextFields::parse_hwlat() const {
   const std::string_view outer = both.substr(std::min(slash + 1, both.size()));
   fields_.emplace_back("duration", both.substr(0, slash));
   fields_.emplace_back("outer_duration", outer.empty() ? take_word(rest) : outer);
+}
+
+/// `schedule <-worker_thread`.
+void TextFields::parse_function() const {
+  const auto arrow = details_.find(" <-");
+  fields_.emplace_back("ip", details_.substr(0, arrow));
+  if (arrow != std::string_view::npos)
+    fields_.emplace_back("parent_ip", details_.substr(arrow + 3));
 }
 
 /// `[vcpu 0[,]] [reason NAME [NAME]] rip 0x.. info1 0x..`; older: `info 0 800000f6`.
@@ -344,6 +363,15 @@ void TextFields::parse_words(std::string_view text) const {
   }
 }
 
+/// Without what separates it from the next name, and the bracket that closes around both.
+std::string_view TextFields::value_in(std::string_view text, char before) {
+  const auto end = text.find_last_not_of(" \t[(");
+  text = text.substr(0, end + 1);
+  const bool is_in_brackets = before == '[' || before == '(';
+  if (is_in_brackets && (text.ends_with(']') || text.ends_with(')'))) text.remove_suffix(1);
+  return text;
+}
+
 /// `name=value name=value`; values may hold blanks, as in comm=CPU 0/KVM.
 void TextFields::parse_pairs(std::string_view text) const {
   const auto next_name = [text](std::size_t from) {
@@ -360,11 +388,8 @@ void TextFields::parse_pairs(std::string_view text) const {
   auto [start, equals] = next_name(0);
   while (equals < text.size()) {
     const auto [next_start, next_equals] = next_name(equals + 1);
-    std::string_view value = text.substr(equals + 1, next_start - equals - 1);
-    while (!value.empty() &&
-           (is_space(value.back()) || value.back() == '[' || value.back() == '(')) {
-      value.remove_suffix(1);
-    }
+    const char before = start > 0 ? text[start - 1] : ' ';
+    auto value = value_in(text.substr(equals + 1, next_start - equals - 1), before);
     const std::string_view name = text.substr(start, equals - start);
     if (name == "function") value = value.substr(0, value.find('/'));  // of name/0x0
     fields_.emplace_back(name == "vcpu_id" ? "vcpu" : name, value);
@@ -472,7 +497,9 @@ void TraceText::read(Consumer& consumer) {
 
 void TraceText::read_line(std::string_view text, Consumer& consumer) {
   Line line;
-  switch (parse_line(text, line)) {
+  const LineKind kind = parse_line(text, line);
+  if (kind != LineKind::continuation) flush_stack(consumer);
+  switch (kind) {
     case LineKind::comment:
       read_comment(text);
       return;
@@ -480,6 +507,7 @@ void TraceText::read_line(std::string_view text, Consumer& consumer) {
       read_lost(text, consumer);
       return;
     case LineKind::continuation:
+      add_frame(text);
       return;
     case LineKind::without_unit:
       throw probe::Failure(place() + ": its times are bare counts, not seconds; record with the " +
@@ -497,9 +525,44 @@ void TraceText::read_line(std::string_view text, Consumer& consumer) {
   has_system_ = has_system_ || line.has_system;
   is_free_text_ =
       line.name == "print" || line.name == "tracing_mark_write" || line.name == "bprint";
-  const Event event{line.t_ns, line.cpu,           line.pid, line.comm,
-                    line.name, kind_of(line.name), &fields_};
+  const Event event{line.t_ns, line.cpu,   line.pid,           line.comm,
+                    line.name, line.flags, kind_of(line.name), &fields_};
+  if (event.kind == Kind::stack && line.details.empty()) {
+    hold_stack(line);
+    return;
+  }
   fields_.set(event.kind, line.details);
+  consumer.event(event);
+}
+
+void TraceText::hold_stack(const Line& line) {
+  stack_ = {.t_ns = line.t_ns,
+            .cpu = line.cpu,
+            .pid = line.pid,
+            .comm = std::string(line.comm),
+            .name = std::string(line.name),
+            .flags = std::string(line.flags),
+            .frames = {}};
+}
+
+/// ` => name`, ` => name+0x10/0x20` or, of trace-cmd, `=> name (address)`.
+void TraceText::add_frame(std::string_view text) {
+  if (!stack_) return;
+  take_word(text);
+  std::string_view name = take_word(text);
+  name = name.substr(0, name.find('+'));
+  if (name.empty() || stack_->frames.size() + name.size() > longest_stack) return;
+  if (!stack_->frames.empty()) stack_->frames += ';';
+  stack_->frames += name;
+}
+
+void TraceText::flush_stack(Consumer& consumer) {
+  if (!stack_) return;
+  const Stack stack = std::move(*stack_);
+  stack_.reset();
+  const Event event{stack.t_ns, stack.cpu,   stack.pid,   stack.comm,
+                    stack.name, stack.flags, Kind::stack, &fields_};
+  fields_.set(event.kind, stack.frames);
   consumer.event(event);
 }
 
@@ -545,6 +608,7 @@ void TraceText::read_lost(std::string_view text, Consumer& consumer) {
 }
 
 void TraceText::finish(Consumer& consumer) {
+  flush_stack(consumer);
   // Those that are told where they are missing are in the header's count, too.
   if (overwritten_ > lost_) consumer.lost(-1, overwritten_ - lost_);
   description_.format = is_ftrace_ || has_flags_ ? "ftrace" : "trace-cmd report";

@@ -23,6 +23,7 @@ struct Line {
   std::string_view comm;
   std::string_view name;
   std::string_view details;  ///< what follows the name
+  std::string_view flags;    ///< irqs-off, need-resched and so on, a character each
   bool has_flags = false;    ///< ftrace's own text
   bool has_system = false;   ///< perf script's `system:event`
 };
@@ -53,7 +54,9 @@ class TextFields final : public Fields {
   void parse_wakeup() const;
   void parse_timerlat() const;
   void parse_hwlat() const;
+  void parse_function() const;
   void parse_pairs(std::string_view text) const;
+  [[nodiscard]] static std::string_view value_in(std::string_view text, char before);
   void parse_words(std::string_view text) const;
 
   Kind kind_ = Kind::other;
@@ -73,9 +76,22 @@ class TraceText {
   [[nodiscard]] const Description& description() const { return description_; }
 
  private:
+  struct Stack {  ///< that stands over several lines
+    std::int64_t t_ns = 0;
+    int cpu = 0;
+    int pid = 0;
+    std::string comm;
+    std::string name;
+    std::string flags;
+    std::string frames;
+  };
+
   void read_line(std::string_view text, Consumer& consumer);
   void read_comment(std::string_view text);
   void read_lost(std::string_view text, Consumer& consumer);
+  void hold_stack(const Line& line);
+  void add_frame(std::string_view text);
+  void flush_stack(Consumer& consumer);
   void finish(Consumer& consumer);
   [[nodiscard]] std::string place() const;
 
@@ -89,6 +105,7 @@ class TraceText {
   bool is_free_text_ = false;      ///< the last event may go on over several lines
   std::uint64_t overwritten_ = 0;  ///< events by the header
   std::uint64_t lost_ = 0;         ///< events that lines told of
+  std::optional<Stack> stack_;     ///< the rows that follow belong to it
   bool is_ftrace_ = false;         ///< it has the header of tracefs' file trace
   bool has_flags_ = false;
   bool has_system_ = false;

@@ -85,7 +85,7 @@ void Run::prepare() {
   if (plan.break_above_ns) {
     shared_.trace = TraceStopper(plan.trace_instance, plan.trace_snapshot);
   }
-  if (plan.context == Context::exact && plan.policy != Policy::deadline && plan.worst > 0) {
+  if (plan.context == Context::exact && plan.worst > 0) {
     // Refusal is no failure: the account says which context it holds.
     static_cast<void>(shared_.counters.attach());
   }
@@ -126,6 +126,7 @@ void Run::look_after(std::int64_t now_ns) {
   fail(recording_->drain());
   if (now_ns >= next_account_ns_) {
     next_account_ns_ = now_ns + account_every_ns;
+    recording_->watch_clocks();
     fail(recording_->save_account("running"));
   }
   if (shared_.plan.progress && now_ns >= next_progress_ns_) {

@@ -2,6 +2,7 @@
 // The bridge's frames, whole, cut and random, and its board: a planted tree of UIO devices whose
 // registers are files. hdl/tests/test_hdl_driver.py runs the program itself.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,8 @@
 #include "failure.hpp"
 #include "ip_bridge_board.hpp"
 #include "ip_bridge_protocol.hpp"
+#include "ip_bridge_secret.hpp"
+#include "ip_bridge_session.hpp"
 
 namespace latenz::probe {
 namespace {
@@ -203,7 +206,7 @@ struct Answer {
 Answer ask(const BridgeBoard& board, const Bytes& request) {
   BridgeRequests requests;
   requests.add(request);
-  const Bytes bytes = board.answer(requests.next().value_or(BridgeRequest{}), [](std::int64_t) {});
+  const Bytes bytes = board.answer(requests.next().value_or(BridgeRequest{}));
   const auto word = [&](std::size_t at) {
     std::uint32_t number = 0;
     std::memcpy(&number, bytes.data() + at, 4);
@@ -294,10 +297,7 @@ TEST_F(PlantedBoard, WaitsInTheClockOfTheIps) {
   plant_bench();
   BridgeRequests requests;
   requests.add(frame(3, 0, 0, 99'990'005));
-  std::int64_t waited_ns = 0;
-  static_cast<void>(board().answer(requests.next().value_or(BridgeRequest{}),
-                                   [&](std::int64_t wait_ns) { waited_ns = wait_ns; }));
-  EXPECT_EQ(waited_ns, 1'000'000'000);
+  EXPECT_EQ(board().wait_ns(requests.next().value_or(BridgeRequest{})), 1'000'000'000);
 }
 
 TEST_F(PlantedBoard, RandomRequestsChangeNothingButWhatMayBeWritten) {
@@ -424,6 +424,201 @@ TEST_F(PlantedBoard, SaysWhatIsWrong) {
   plant_text("sys/class/uio/uio1/maps/map0/size", "0x1000\n");
   fs::remove(root_ / "dev/uio1");
   says("its registers cannot be had: No such file");
+}
+
+Bytes bytes_of(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string hex_of(const Digest& digest) {
+  std::string text;
+  for (const std::byte byte : digest) {
+    std::array<char, 3> two{};
+    static_cast<void>(
+        std::snprintf(two.data(), two.size(), "%02x", std::to_integer<unsigned>(byte)));
+    text += two.data();
+  }
+  return text;
+}
+
+/// The examples of NIST for SHA-256: one block, two blocks, and a million letters.
+TEST(Sha256, IsThatOfItsStandard) {
+  const auto digest = [](std::string_view text) {
+    Sha256 sum;
+    sum.add(bytes_of(text));
+    return hex_of(sum.digest());
+  };
+  EXPECT_EQ(digest(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(digest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(digest(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+/// Cases 1, 2 and 6 of RFC 4231: short keys, and one that is longer than a block.
+TEST(Sha256, MakesTheHmacOfItsStandard) {
+  EXPECT_EQ(hex_of(hmac_sha256(Bytes(20, std::byte{0x0b}), bytes_of("Hi There"))),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(hex_of(hmac_sha256(bytes_of("Jefe"), bytes_of("what do ya want for nothing?"))),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(hex_of(hmac_sha256(Bytes(131, std::byte{0xaa}),
+                               bytes_of("Test Using Larger Than Block-Size Key - Hash Key First"))),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+TEST(Sha256, SameDigestLooksAtEveryByte) {
+  const Digest digest = hmac_sha256({}, {});
+  EXPECT_TRUE(same_digest(digest, digest));
+  EXPECT_FALSE(same_digest(std::span(digest).first(31), digest));
+  for (std::size_t i = 0; i < digest.size(); ++i) {
+    Digest other = digest;
+    other[i] ^= std::byte{1};
+    EXPECT_FALSE(same_digest(other, digest));
+  }
+}
+
+constexpr std::int64_t second_ns = 1'000'000'000;
+
+TEST(BridgeTurn, IsTheFirstOnesUntilItLeavesOrIsSilent) {
+  BridgeTurn turn;
+  EXPECT_TRUE(turn.take(1, 0));
+  EXPECT_FALSE(turn.take(2, 4 * second_ns));
+  turn.seen(2, 4 * second_ns);  // not its turn: changes nothing
+  turn.seen(1, 4 * second_ns);
+  EXPECT_FALSE(turn.take(2, 9 * second_ns));
+  EXPECT_TRUE(turn.take(2, 10 * second_ns));
+  EXPECT_FALSE(turn.take(1, 10 * second_ns));
+  turn.leave(1);
+  EXPECT_FALSE(turn.take(1, 10 * second_ns));
+  turn.leave(2);
+  EXPECT_TRUE(turn.take(1, 10 * second_ns));
+}
+
+/// One client of a planted board, its answers one by one.
+class Talk {
+ public:
+  Talk(const BridgeBoard& board, BridgeTurn& turn, const Bytes& secret, std::uint64_t client)
+      : session_(board, turn, secret, client) {}
+
+  BridgeAnswer ask(const Bytes& request) {
+    session_.add(request);
+    return session_.next(0).value_or(BridgeAnswer{});
+  }
+  unsigned status(const Bytes& request) {
+    const BridgeAnswer answer = ask(request);
+    return answer.bytes.empty() ? 999 : std::to_integer<unsigned>(answer.bytes[0]);
+  }
+  [[nodiscard]] BridgeSession& session() { return session_; }
+
+ private:
+  BridgeSession session_;
+};
+
+TEST_F(PlantedBoard, OneClientChangesAndAllRead) {
+  plant_bench();
+  const BridgeBoard bench = board();
+  BridgeTurn turn;
+  Talk first(bench, turn, {}, 1);
+  Talk second(bench, turn, {}, 2);
+  const Bytes change = frame(2, t1_s01, 1, 4, {7});
+  EXPECT_EQ(second.status(frame(1, t1_s01, 1, 4)), 0U);
+  EXPECT_EQ(first.status(change), 0U);
+  EXPECT_EQ(second.status(change), 252U);
+  EXPECT_EQ(second.status(frame(1, generator, 1, 0)), 252U);  // reading takes a word away
+  EXPECT_EQ(second.status(frame(1, t1_s01, 1, 4)), 0U);
+  EXPECT_EQ(first.status(frame(1, generator, 1, 0)), 0U);
+  first.session().leave();
+  EXPECT_EQ(second.status(change), 0U);
+}
+
+Bytes numbers(const Bytes& secret, const Bytes& challenge, std::string_view who) {
+  const Bytes own(32, std::byte{9});
+  Bytes message = bytes_of("latenz-ip-bridge 1 ");
+  for (const Bytes& part : {bytes_of(who), challenge, own}) {
+    message.insert(message.end(), part.begin(), part.end());
+  }
+  Bytes both = own;
+  const Digest proof = hmac_sha256(secret, message);
+  both.insert(both.end(), proof.begin(), proof.end());
+  return both;
+}
+
+TEST_F(PlantedBoard, LetsInOnlyWhoKnowsTheSecret) {
+  plant_bench();
+  const BridgeBoard bench = board();
+  BridgeTurn turn;
+  const Bytes secret = bytes_of("0123456789abcdef0123456789abcdef");
+  const Bytes look = frame(1, t1_s01, 1, 4);
+  const auto prove = [](const Bytes& content) {
+    Bytes request = frame(6, 0, static_cast<std::uint16_t>(content.size() / 4), 0);
+    request.insert(request.end(), content.begin(), content.end());
+    return request;
+  };
+  const auto challenged = [](Talk& talk) {
+    const Bytes answer = talk.ask(frame(5, 0, 0, 0)).bytes;
+    EXPECT_EQ(answer.size(), 40U);
+    return Bytes(answer.begin() + 8, answer.end());
+  };
+  Talk right(bench, turn, secret, 1);
+  for (const unsigned operation : {1U, 3U, 4U}) {
+    EXPECT_EQ(right.status(frame(static_cast<std::uint8_t>(operation), 1, 1, 0)), 253U);
+  }
+  EXPECT_EQ(right.status(frame(2, t1_s01, 1, 4, {7})), 253U);
+  EXPECT_EQ(planted_word(3, page_words + 1), 0xFFFFU);
+  EXPECT_FALSE(right.session().is_admitted());
+  const Bytes challenge = challenged(right);
+  const BridgeAnswer let_in = right.ask(prove(numbers(secret, challenge, "client")));
+  EXPECT_EQ(let_in.bytes.size(), 40U);
+  EXPECT_TRUE(right.session().is_admitted());
+  EXPECT_EQ(right.status(look), 0U);
+
+  const auto refused = [&](const Bytes& key, std::string_view who, bool of_another) {
+    Talk wrong(bench, turn, secret, 2);
+    const Bytes own = challenged(wrong);
+    EXPECT_NE(own, challenge);
+    const BridgeAnswer answer = wrong.ask(prove(numbers(key, of_another ? challenge : own, who)));
+    EXPECT_EQ(std::to_integer<unsigned>(answer.bytes[0]), 254U);
+    EXPECT_TRUE(answer.is_last);
+    EXPECT_EQ(wrong.status(look), 253U);
+  };
+  refused(bytes_of("1123456789abcdef0123456789abcdef"), "client", false);
+  refused(secret, "board", false);  // the board's own proof sent back
+  refused(secret, "client", true);  // one that was overheard
+
+  Talk hasty(bench, turn, secret, 3);
+  EXPECT_EQ(hasty.status(prove(numbers(secret, Bytes(32), "client"))), 254U);  // not asked yet
+  Talk again(bench, turn, secret, 4);
+  static_cast<void>(challenged(again));
+  EXPECT_TRUE(again.ask(frame(5, 0, 0, 0)).is_last);  // one try a connection
+  Talk needless(bench, turn, {}, 5);
+  EXPECT_EQ(needless.status(frame(5, 0, 0, 0)), 255U);
+}
+
+TEST_F(PlantedBoard, TakesASecretThatIsItsOwnersAlone) {
+  const std::string text = "0123456789abcdef0123456789abcdef";
+  plant_text("secret", text + "\n");
+  const fs::path path = root_ / "secret";
+  const auto failure = [](const fs::path& of) -> std::string {
+    try {
+      static_cast<void>(read_bridge_secret(of));
+    } catch (const Failure& failed) {
+      return failed.what();
+    }
+    return "";
+  };
+  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  EXPECT_NE(failure(path).find("chmod 600"), std::string::npos);
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  EXPECT_EQ(read_bridge_secret(path), bytes_of(text));
+  plant_text("secret", text.substr(1) + "\n");
+  EXPECT_NE(failure(path).find("fewer than 32"), std::string::npos);
+  plant_text("secret", std::string(5000, 'x'));
+  EXPECT_NE(failure(path).find("more than 4096"), std::string::npos);
+  ASSERT_EQ(mkfifo((root_ / "pipe").c_str(), 0600), 0);
+  EXPECT_NE(failure(root_ / "pipe").find("is no regular file"), std::string::npos);
+  EXPECT_NE(failure(root_ / "none").find("cannot be opened"), std::string::npos);
 }
 
 }  // namespace

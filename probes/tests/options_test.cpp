@@ -36,7 +36,9 @@ TEST(ParseCpus, KeepsOrderAndRepetition) {
 
 TEST(ParseCpus, NamesTheCpusThatArePossible) {
   const auto call = [] { static_cast<void>(parse_cpus("--cpus", "1,4", cpus({0, 1, 2, 3, 8}))); };
-  EXPECT_EQ(failure_of(call), "--cpus: CPU 4 is not one this process may use; it may use 0-3,8");
+  EXPECT_EQ(failure_of(call),
+            "--cpus: CPU 4 cannot be entered (absent, offline or outside of the cpuset); choose of "
+            "0-3,8");
 }
 
 TEST(ParseCpus, RefusesEverythingElse) {

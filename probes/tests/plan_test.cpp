@@ -18,7 +18,7 @@ TEST(Plan, DefaultsAreThoseOfTheHelp) {
   EXPECT_EQ(plan.policy, Policy::fifo);
   EXPECT_EQ(plan.priority, 80);
   EXPECT_EQ(plan.interval_ns, 1'000'000);
-  EXPECT_EQ(plan.dma_latency_us, 0);
+  EXPECT_EQ(plan.dma_latency_us, std::nullopt);
   EXPECT_EQ(plan.total_ns(), std::nullopt);
   EXPECT_FALSE(plan.cpus.empty());
 }
@@ -69,8 +69,17 @@ TEST(Plan, DmaLatencyIsHeldInMicroseconds) {
 }
 
 TEST(ThreadFolders, AreDistinctOnRepeatedCpus) {
-  EXPECT_EQ(thread_folders({0, 1, 0, 1, 0}),
+  Plan plan;
+  plan.cpus = {0, 1, 0, 1, 0};
+  EXPECT_EQ(thread_folders(plan),
             (std::vector<std::string>{"cpu0", "cpu1", "cpu0-2", "cpu1-2", "cpu0-3"}));
+}
+
+TEST(ThreadFolders, NameNoCpuThatTheThreadsAreNotBoundTo) {
+  Plan plan;
+  plan.policy = Policy::deadline;
+  plan.cpus = {1, 1};
+  EXPECT_EQ(thread_folders(plan), (std::vector<std::string>{"thread0", "thread1"}));
 }
 
 }  // namespace

@@ -22,10 +22,12 @@ namespace {
 /// An adversary with what it refers to.
 class Search {
  public:
-  Search(System system, Mode mode, std::int64_t horizon, std::uint64_t seed)
+  Search(System system, Mode mode, std::int64_t horizon, std::uint64_t seed, bool hostile)
       : system_(std::move(system)),
         bounds_(bound(system_, mode, Duration(horizon))),
-        adversary_(system_, mode, bounds_, seed, [this] { look_for_signals(); }) {}
+        adversary_(
+            system_, mode, hostile ? bounds_.enforced : bounds_.queues, seed,
+            [this] { look_for_signals(); }, hostile ? Hostile::other_partitions : Hostile::none) {}
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
   Search(Search&&) = delete;
@@ -82,8 +84,8 @@ class Search {
 
 void bind_adversary(nb::module_& module) {
   nb::class_<Search>(module, "Adversary")
-      .def(nb::init<System, Mode, std::int64_t, std::uint64_t>(), nb::arg("system"),
-           nb::arg("mode"), nb::arg("horizon_ns"), nb::arg("seed"))
+      .def(nb::init<System, Mode, std::int64_t, std::uint64_t, bool>(), nb::arg("system"),
+           nb::arg("mode"), nb::arg("horizon_ns"), nb::arg("seed"), nb::arg("hostile"))
       .def("begin", &Search::begin, nb::arg("target"), nb::arg("simulations"))
       .def("go_on", &Search::go_on, nb::arg("simulations"))
       .def("simplify", &Search::simplify, nb::arg("source"), nb::arg("simulations"))

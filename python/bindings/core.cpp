@@ -6,6 +6,7 @@ NB_MODULE(_core, module) {
   module.doc() = "Latenz core, bound to Python";
   latenz::python::bind_moments(module);
   latenz::python::bind_sample_scan(module);
+  latenz::python::bind_lateness_scan(module);
   latenz::python::bind_histogram(module);
   latenz::python::bind_tdma(module);
   latenz::python::bind_simulation(module);

@@ -31,6 +31,7 @@ nanobind::object to_python(const WideInteger<Limbs>& wide, bool has_sign) {
 
 void bind_moments(nanobind::module_& module);
 void bind_sample_scan(nanobind::module_& module);
+void bind_lateness_scan(nanobind::module_& module);
 void bind_histogram(nanobind::module_& module);
 void bind_tdma(nanobind::module_& module);
 void bind_simulation(nanobind::module_& module);

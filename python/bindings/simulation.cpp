@@ -87,6 +87,7 @@ class AnySimulation {
   virtual ~AnySimulation() = default;
   virtual bool run(std::int64_t steps) = 0;
   virtual void monitor_from(std::size_t source, Instant at) = 0;
+  virtual void limit_arrivals() = 0;
   [[nodiscard]] virtual std::span<const SourceFigures> figures() const = 0;
   [[nodiscard]] virtual std::int64_t now() const = 0;
   virtual std::vector<IrqRecord> take_irqs() = 0;
@@ -110,6 +111,7 @@ class SimulationOf final : public AnySimulation {
     if (source >= system_.sources().size()) throw nb::index_error("no such source");
     simulator_.monitor_from(source, at);
   }
+  void limit_arrivals() override { simulator_.limit_arrivals(); }
   [[nodiscard]] std::span<const SourceFigures> figures() const override {
     return simulator_.figures();
   }
@@ -232,6 +234,7 @@ void bind_simulation(nb::module_& module) {
       .def("run", &AnySimulation::run, nb::arg("steps"))
       .def("monitor_from", [](AnySimulation& simulation, std::size_t source,
                               std::int64_t at) { simulation.monitor_from(source, Instant(at)); })
+      .def("limit_arrivals", &AnySimulation::limit_arrivals)
       .def_prop_ro("now_ns", &AnySimulation::now)
       .def("figures", &figures)
       .def("take_irqs", &take_irqs)

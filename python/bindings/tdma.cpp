@@ -142,21 +142,25 @@ void bind_system(nb::module_& module) {
       .value("carry", Mode::carry);
   nb::class_<Costs>(module, "Costs")
       .def("__init__", [](Costs* self, std::int64_t slot_switch, std::int64_t monitor,
-                          std::int64_t schedule, std::int64_t context_switch) {
+                          std::int64_t schedule, std::int64_t context_switch, std::int64_t limit) {
         new (self) Costs{Duration(slot_switch), Duration(monitor), Duration(schedule),
-                         Duration(context_switch)};
+                         Duration(context_switch), Duration(limit)};
       });
   nb::class_<Source>(module, "Source")
       .def(
           "__init__",
           [](Source* self, std::uint32_t partition, std::int64_t top, std::int64_t bottom,
-             const nb::object& arrival, const DistanceVector* monitor) {
+             const nb::object& arrival, const DistanceVector* monitor, bool learns) {
             if (bottom <= 0) throw nb::value_error("a bottom handler takes time");
-            new (self) Source{partition, Duration(top), Duration(bottom), event_model(arrival),
-                              monitor == nullptr ? std::nullopt : std::optional(*monitor)};
+            new (self) Source{partition,
+                              Duration(top),
+                              Duration(bottom),
+                              event_model(arrival),
+                              monitor == nullptr ? std::nullopt : std::optional(*monitor),
+                              learns};
           },
           nb::arg("partition"), nb::arg("top_ns"), nb::arg("bottom_ns"), nb::arg("arrival"),
-          nb::arg("monitor").none());
+          nb::arg("monitor").none(), nb::arg("learns"));
   nb::class_<System>(module, "System").def("__init__", &SystemOfPairs::init);
 }
 
@@ -173,6 +177,12 @@ nb::tuple evidence(const QueueBound& bound) {
                         bound.switches.ns(), shares);
 }
 
+/// Why a partition has no enforced bound.
+nb::tuple not_enforced(const SystemBound& bound, std::size_t partition) {
+  const QueueBound& queue = bound.enforced.at(partition);
+  return nb::make_tuple(static_cast<int>(queue.reason), queue.culprit, queue.interposed);
+}
+
 void bind_bounds(nb::module_& module) {
   nb::class_<SystemBound>(module, "SystemBound")
       .def_prop_ro("queues",
@@ -181,10 +191,21 @@ void bind_bounds(nb::module_& module) {
                      for (const auto& queue : bound.queues) queues.append(evidence(queue));
                      return queues;
                    })
-      .def_prop_ro("per_cycle_ns",
-                   [](const SystemBound& bound) { return bounded(bound.promise.per_cycle); })
-      .def_prop_ro("per_slot_ns",
-                   [](const SystemBound& bound) { return nanoseconds(bound.promise.per_slot); });
+      .def_prop_ro("enforced_ns",
+                   [](const SystemBound& bound) {
+                     nb::list latencies;
+                     for (const auto& queue : bound.enforced) {
+                       latencies.append(bounded(queue.latency));
+                     }
+                     return latencies;
+                   })
+      .def("not_enforced", &not_enforced)
+      .def_prop_ro("promises", [](const SystemBound& bound) {
+        const Promise& modelled = bound.promise;
+        const Promise& enforced = bound.enforced_promise;
+        return nb::make_tuple(bounded(enforced.per_cycle), nanoseconds(enforced.per_slot),
+                              bounded(modelled.per_cycle), nanoseconds(modelled.per_slot));
+      });
   module.def("bound", &bound_of, nb::arg("system"), nb::arg("mode"), nb::arg("horizon_ns"));
   nb::enum_<PrintedEquation::Number>(module, "Equation")
       .value("eq11", PrintedEquation::Number::eq11)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import ClassVar
 
+from latenz.affinity import inherited_cpus
 from latenz.errors import BadInput
 from latenz.keeper import KeptProgram
 
@@ -18,6 +19,7 @@ class Activity(ABC):
 
     Attributes:
         command: The program with its arguments, once started; empty if there is none.
+        cpus: Where the program may run, whatever becomes of the mask of this process.
     """
 
     output_file: ClassVar[str]
@@ -26,12 +28,11 @@ class Activity(ABC):
     """Name of the file that takes standard error."""
     grace_s: ClassVar[float] = 10.0
     """Seconds the program gets to end by itself before it is killed."""
-    scratch: ClassVar[bool] = False
-    """Whether it gets a temporary folder of its own, removed at its end."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.command: list[str] = []
+        self.cpus = inherited_cpus()
         self._program: KeptProgram | None = None
 
     @abstractmethod
@@ -43,7 +44,7 @@ class Activity(ABC):
         self.command = self.arguments()
         if self.command:
             output, log = self.folder / self.output_file, self.folder / self.log_file
-            self._program = KeptProgram(self.command, output, log, self.grace_s, self.scratch)
+            self._program = KeptProgram(self.command, output, log, self.grace_s, self.cpus)
 
     @property
     def alive(self) -> bool:

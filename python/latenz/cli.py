@@ -2,12 +2,15 @@
 
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 
 import typer
 from typer.exceptions import TyperException
 
-from latenz.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, BadInput
+from latenz.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_READER_GONE, BadInput
+from latenz.terminal import guarded
 
 VERBS = (
     "run",
@@ -20,6 +23,7 @@ VERBS = (
     "bound",
     "simulate",
     "hypervisor",
+    "coherence",
     "icc",
     "ip",
     "tune",
@@ -38,9 +42,16 @@ VERBS = (
 
 def main() -> None:
     """Run one command; a mistake in the input is one line on standard error and exit code 2."""
-    arguments = sys.argv[1:] or ["--help"]
+    with guarded():
+        code = _run(sys.argv[1:] or ["--help"])
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
     try:
-        code = _application(arguments)(arguments, prog_name="latenz", standalone_mode=False)
+        code: int | None = _application(arguments)(
+            arguments, prog_name="latenz", standalone_mode=False
+        )
         sys.stdout.flush()
     except BadInput as mistake:
         code = _refuse(str(mistake))
@@ -48,12 +59,12 @@ def main() -> None:
         context = getattr(mistake, "ctx", None)
         program = context.command_path if context else "latenz"
         code = _refuse(f"{mistake.format_message().rstrip('.')}; see {program} --help")
-    except BrokenPipeError:  # the reader of our output has gone, as in `latenz ... | head`
+    except (BrokenPipeError, SystemExit):  # the reader has gone, as in `latenz ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = EXIT_BAD_INPUT
+        code = EXIT_READER_GONE
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
-    sys.exit(code or 0)
+    return code or 0
 
 
 def _refuse(line: str) -> int:
@@ -67,6 +78,7 @@ def _application(arguments: list[str]) -> typer.Typer:
         name="latenz",
         help="Tells how late a real-time system can be, and makes it less late.",
         pretty_exceptions_enable=False,
+        add_completion=_home_is_ours(),
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     application.callback()(lambda: None)
@@ -78,6 +90,13 @@ def _application(arguments: list[str]) -> typer.Typer:
         else:
             application.command(name=verb)(module.command)
     return application
+
+
+def _home_is_ours() -> bool:
+    """Completion is written into the shell's start-up file: root's own, never another user's."""
+    with suppress(OSError, RuntimeError):
+        return Path.home().stat().st_uid == os.geteuid()
+    return False
 
 
 def _module_name(verb: str) -> str:

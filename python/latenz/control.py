@@ -10,10 +10,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from latenz.errors import BadInput
+from latenz.files import file_in
 
 ACCOUNT_FILE = "robot.json"  # replaced as a whole, so that it can be read at any moment
-_PLACES = ("*/received", "*")
-"""Where it lies in a run: sent by a virtual machine, or measured here."""
+_PLACES = ("", "received/")
+"""Where it lies in a condition's folder: measured here, or sent by a virtual machine."""
 _LARGEST = 1 << 20  # bytes; an account has some 20,000
 
 Count = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
@@ -59,6 +60,8 @@ class Control(_Told):
     """Cycles with a torque at its limit."""
     lost: Count
     """Cycles whose record was lost, since the recording could not keep up."""
+    elsewhere: Count = 0
+    """Cycles on another CPU than the servo's, because others moved it."""
     safe_stops: Count
     """Since the start, warm-up included; the sum of the next two."""
     stops_stale: Count
@@ -107,6 +110,8 @@ class Control(_Told):
             )
         if self.lost:
             notes.append(f"{self.lost} cycles were lost: the recording could not keep up")
+        if self.elsewhere:
+            notes.append(f"others moved the servo off CPU {self.cpu} for {self.elsewhere} cycles")
         if self.status not in ("complete", "interrupted", "running"):
             notes.append(f"the robot's program ended early: {self.status}")
         return tuple(notes)
@@ -122,7 +127,13 @@ def controls(folder: Path, names: Iterable[str]) -> list[tuple[str, Control]]:
     Raises:
         BadInput: An account is damaged.
     """
-    paths = [path for place in _PLACES for path in folder.glob(f"{place}/{ACCOUNT_FILE}")]
-    found = {path.relative_to(folder).parts[0]: path for path in paths if path.is_file()}
     conditions = dict.fromkeys(name.rpartition("/")[0] for name in names)
-    return [(each, Control.read(found[each])) for each in conditions if each in found]
+    found = ((each, _account_of(folder, each)) for each in conditions)
+    return [(each, Control.read(path)) for each, path in found if path is not None]
+
+
+def _account_of(run: Path, condition: str) -> Path | None:
+    if not condition or "/" in condition or not run.is_dir():
+        return None
+    places = (file_in(run, f"{condition}/{place}{ACCOUNT_FILE}") for place in _PLACES)
+    return next(filter(None, places), None)

@@ -10,11 +10,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from latenz import environment
+from latenz import environment, idle
+from latenz.affinity import LEFT_OUT, enterable_cpus, isolated_cpus
 from latenz.engines import ENGINES, Obstacle
 from latenz.engines.base import forbidden_priority, program_version
 from latenz.engines.timerlat import available_tracers
 from latenz.environment import read_text
+from latenz.errors import BadInput
 from latenz.stress import STRESSORS
 from latenz.traces import ring
 
@@ -107,21 +109,22 @@ def _memory_lock() -> Check:
 
 
 def _idle_states() -> Check:
-    states = [
-        (int(latency), read_text(state / "name") or "?")
-        for state in sorted((_CPU / "cpu0/cpuidle").glob("state*"))
-        if (latency := read_text(state / "latency")) is not None
-    ]
-    deepest = max(states, default=(0, "none"))
-    found = f"deepest {deepest[1]}, {deepest[0]} us to leave" if states else "no idle states known"
-    if os.access("/dev/cpu_dma_latency", os.W_OK):
-        return Check("idle-states", "ok", f"{found}; /dev/cpu_dma_latency can be held")
+    deepest = idle.deepest_state(enterable_cpus())
+    held_us = idle.requested_us()
+    told = "nobody keeps the CPUs awake" if held_us is None else f"somebody holds {held_us} us"
+    found = f"deepest: {deepest}; {told}" if deepest else "no idle states known"
+    if idle.deep_idle_note(enterable_cpus(), held_us) is None:
+        return Check("idle-states", "ok", found)
+    can_hold = os.access("/dev/cpu_dma_latency", os.W_OK)
     return Check(
         "idle-states",
         "limited",
-        f"{found}; /dev/cpu_dma_latency cannot be written",
-        "probes cannot keep the CPUs awake: waking up from idle counts as latency",
-        "run as root",
+        found,
+        "waking up from there counts as latency, as it does for every program that leaves"
+        " /dev/cpu_dma_latency alone",
+        'measure both: dma_latency = "0 us" and "left alone" (experiments/idle-states.toml)'
+        if can_hold
+        else "run as root to hold /dev/cpu_dma_latency",
     )
 
 
@@ -185,10 +188,11 @@ def _throttling() -> Check:
 
 
 def _isolation() -> Check:
-    isolated = read_text(_CPU / "isolated")
-    if isolated:
-        return Check("isolation", "ok", f"CPUs {isolated} are isolated")
-    last = (os.cpu_count() or 1) - 1
+    isolated = isolated_cpus()
+    if any(reason != LEFT_OUT for reason in isolated.values()):
+        told = ", ".join(f"CPU {cpu} ({reason})" for cpu, reason in isolated.items())
+        return Check("isolation", "ok", f"{told}; can be entered, and are measured")
+    last = max(enterable_cpus())
     if last == 0:
         return Check("isolation", "limited", "one CPU", "everything shares it with the probe")
     return Check(
@@ -241,7 +245,7 @@ def _smi() -> Check:
     consequence = "time that firmware takes away cannot be told from other delays"
     if environment.cpu_field("vendor_id") != "GenuineIntel":
         return Check("smi-counter", "limited", "this processor has no counter", consequence)
-    count = environment.smi_count(min(os.sched_getaffinity(0)))
+    count = environment.smi_count(min(enterable_cpus()))
     if count is None:
         return Check(
             "smi-counter",
@@ -329,9 +333,32 @@ def _boards() -> Check:
     )
 
 
+def _packages() -> Check:
+    from latenz.boards import apt_sources
+
+    try:
+        weaknesses = apt_sources.weaknesses()
+    except BadInput as mistake:
+        return Check(
+            "packages", "missing", str(mistake), "nothing can be fetched for boards and guests"
+        )
+    if not apt_sources.KEYRING.exists():
+        return Check(
+            "packages",
+            "missing",
+            "Debian's keys are not installed",
+            "nothing is fetched for boards and guests: nothing could be verified",
+            "apt-get install debian-archive-keyring",
+        )
+    if not weaknesses:
+        return Check("packages", "ok", "apt takes signed packages only")
+    consequence = "Latenz takes signed packages only, but what apt installs may be weaker"
+    return Check("packages", "limited", "; ".join(weaknesses), consequence)
+
+
 def _load() -> Check:
     one_minute = os.getloadavg()[0]
-    cpus = len(os.sched_getaffinity(0))
+    cpus = len(enterable_cpus())
     found = f"load average {one_minute:.2f} on {cpus} CPUs"
     if one_minute < 0.5 * cpus:
         return Check("other-load", "ok", found)
@@ -371,6 +398,7 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     _virtual_machine,
     _kvm,
     _boards,
+    _packages,
     _load,
     _tool("cyclictest", "rt-tests", "--help"),
     _tool("oslat", "rt-tests", "--help"),

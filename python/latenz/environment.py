@@ -4,7 +4,6 @@ Nothing that names the machine or its owner is recorded: no host name, no addres
 numbers.
 """
 
-import gzip
 import os
 import platform
 import re
@@ -15,7 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from latenz.affinity import enterable_cpus, isolated_cpus
+from latenz.boards import apt_sources
 from latenz.engines.base import program_version
+from latenz.unpacking import Damaged, unpack
 
 _CONFIG = re.compile(
     r"CONFIG_(PREEMPT\w*|HZ|NO_HZ\w*|HIGH_RES_TIMERS|CPU_ISOLATION|RCU_NOCB_CPU|CPU_FREQ|CPU_IDLE"
@@ -26,6 +28,7 @@ _CONFIG = re.compile(
 _IDENTIFYING = re.compile(
     r"\b(root|resume|ip|nfsroot|BOOT_IMAGE|ostree|cryptdevice|rd\.[\w.]+|ds|addr)[= ]\S+"
 )
+_LARGEST_CONFIG = 4 << 20
 _CPU = Path("/sys/devices/system/cpu")
 _KERNEL = Path("/proc/sys/kernel")
 
@@ -46,8 +49,10 @@ def anonymous_command_line(text: str) -> str:
 def kernel_config() -> dict[str, str]:
     """Return those options of the running kernel's configuration that concern latency."""
     text = None
-    with suppress(OSError, EOFError):
-        text = gzip.decompress(Path("/proc/config.gz").read_bytes()).decode("utf-8", "replace")
+    with suppress(OSError, Damaged):
+        text = unpack(Path("/proc/config.gz").read_bytes(), _LARGEST_CONFIG).decode(
+            "utf-8", "replace"
+        )
     text = text or read_text(f"/boot/config-{platform.release()}") or ""
     matches = (_CONFIG.fullmatch(line) for line in text.splitlines())
     return {f"CONFIG_{match[1]}": match[2].strip('"') for match in matches if match}
@@ -112,10 +117,10 @@ def cpu_field(name: str) -> str | None:
 
 
 def machine() -> str:
-    """Return the processor's name, with the number of CPUs this process may run on."""
+    """Return the processor's name, with the number of CPUs that can be entered."""
     model = cpu_field("model name") or cpu_field("Model") or platform.machine()
-    allowed = len(os.sched_getaffinity(0))
-    return f"{model}, {allowed} CPU{'s' if allowed != 1 else ''}"
+    cpus = len(enterable_cpus())
+    return f"{model}, {cpus} CPU{'s' if cpus != 1 else ''}"
 
 
 def smi_count(cpu: int) -> int | None:
@@ -143,6 +148,7 @@ def describe() -> dict[str, Any]:
         "clock": _clock,
         "memory": _memory,
         "software": _software,
+        "packages": apt_sources.account,
     }
     return {name: section() for name, section in sections.items()}
 
@@ -171,6 +177,7 @@ def _cpu() -> dict[str, Any]:
         "microcode": cpu_field("microcode"),
         "online": read_text(_CPU / "online"),
         "isolated": read_text(_CPU / "isolated") or None,
+        "isolation": {str(cpu): reason for cpu, reason in isolated_cpus().items()},
         "nohz_full": _cpu_list(_CPU / "nohz_full"),
         "smt": read_text(_CPU / "smt/control"),
         "topology": {name: _of_each_cpu(f"topology/{name}") for name in _TOPOLOGY},
@@ -198,7 +205,7 @@ def _cpu_list(path: Path) -> str | None:
 
 
 def _of_each_cpu(name: str) -> dict[str, str]:
-    found = {cpu: read_text(_CPU / f"cpu{cpu}" / name) for cpu in sorted(os.sched_getaffinity(0))}
+    found = {cpu: read_text(_CPU / f"cpu{cpu}" / name) for cpu in sorted(enterable_cpus())}
     return {str(cpu): text for cpu, text in found.items() if text is not None}
 
 
@@ -269,7 +276,7 @@ def moment() -> dict[str, Any]:
         "frequency_khz": _of_each_cpu("cpufreq/scaling_cur_freq"),
         "throttled": _of_each_cpu("thermal_throttle/core_throttle_count"),
         "steal_ns": steal_ns(read_text("/proc/stat") or ""),
-        "smi": {str(cpu): smi_count(cpu) for cpu in sorted(os.sched_getaffinity(0))},
+        "smi": {str(cpu): smi_count(cpu) for cpu in sorted(enterable_cpus())},
         "interrupts": interrupts(read_text("/proc/interrupts") or ""),
         "softirqs": _per_cpu_table(read_text("/proc/softirqs") or ""),
     }

@@ -1,12 +1,22 @@
 """What the user is told when something is wrong: what, where, and what would be right."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from latenz.terminal import printable_line
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 EXIT_GATE_VIOLATED = 1
 EXIT_BAD_INPUT = 2
 EXIT_NOT_SHOWN = 3
 EXIT_INTERRUPTED = 130
+EXIT_READER_GONE = 141  # as of a program that SIGPIPE ends
 _MOST_NAMES = 50
+_MOST_CHARACTERS = 480  # of each part of a message: names in files may be of any length
+_called: dict[str, str] = {}
 
 
 class BadInput(Exception):  # noqa: N818 - a mistake in what the user gave us, not in the program
@@ -25,9 +35,36 @@ class BadInput(Exception):  # noqa: N818 - a mistake in what the user gave us, n
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        line = f"{self.where}: {self.what}" if self.where else self.what
-        line = f"{line}; {self.remedy}" if self.remedy else line
-        return " ".join(line.split())
+        what, remedy = _line(self.what), _line(self.remedy)
+        where = printable_line(as_called(self.where))
+        line = f"{where}: {what}" if where else what
+        return f"{line}; {remedy}" if remedy else line
+
+
+def _line(text: str) -> str:
+    """Return a part of a message on one line, its middle left out where that would be too long."""
+    line = printable_line(as_called(text))
+    if len(line) <= _MOST_CHARACTERS:
+        return line
+    half = _MOST_CHARACTERS // 2
+    return f"{line[:half]} ... {line[-half:]}"
+
+
+def call(path: str, name: str) -> None:
+    """Let messages show a path that we write by as what the user calls it."""
+    _called[path] = name
+
+
+def as_called(text: str, spelled: Callable[[str], str] = str) -> str:
+    """Return a text with the paths that the user calls something else shown so.
+
+    Args:
+        text: A message, or something else with paths in it.
+        spelled: How a path is written there.
+    """
+    for path, name in _called.items():
+        text = spelled(name).join(re.split(rf"{re.escape(path)}(?!\d)", text))
+    return text
 
 
 def shown(value: object, most: int = 60) -> str:
@@ -37,6 +74,13 @@ def shown(value: object, most: int = 60) -> str:
     except ValueError:  # an integer of thousands of digits
         text = "a number of thousands of digits"
     return text if len(text) <= most else text[:most] + "..."
+
+
+def first_mistake(error: "ValidationError") -> str:
+    """Return where foreign data first breaks the data model, and how, for a message."""
+    first = error.errors()[0]
+    place = ".".join(str(part)[:40] for part in first["loc"][:4]) or "the file"
+    return f"is wrong at {place}: {first['msg']}"
 
 
 def closest(name: str, known: Iterable[str]) -> str:

@@ -3,10 +3,11 @@
 `KeptProgram` starts this file as a small process of its own, the keeper, which starts the wanted
 program. The keeper holds the reading end of a pipe from Latenz: when that closes, because Latenz
 stops the program or because Latenz is gone (SIGKILL included), the keeper interrupts the
-program, kills whatever is left of its descendants after a grace time, and removes its scratch
-folder. Being the subreaper of its descendants, it also finds those that made themselves daemons.
+program, kills whatever is left of its descendants after a grace time, and removes the scratch
+folder where it ran: what programs write where they are must not land where Latenz was started.
+Being the subreaper of its descendants, it also finds those that made themselves daemons.
 
-Only the standard library is imported, so that the keeper starts quickly and stays small; it
+The keeper imports only the standard library, so that it starts quickly and stays small; it
 sleeps in poll(2) while the program runs.
 """
 
@@ -30,13 +31,15 @@ _PR_SET_CHILD_SUBREAPER = 36
 class KeptProgram:
     """A running program under its keeper.
 
+    Its working directory, and its TMPDIR, is a temporary folder that the keeper removes at the end:
+    paths among the arguments must be absolute.
+
     Args:
         arguments: Program and arguments; no shell is involved.
         output: File that takes standard output.
         errors: File that takes standard error.
         grace_s: Seconds the program gets to end by itself once interrupted.
-        scratch: Give the program a temporary folder as its working directory and TMPDIR, which
-            the keeper removes at the end.
+        cpus: Where the program may run; none: where this process may.
     """
 
     def __init__(
@@ -45,10 +48,13 @@ class KeptProgram:
         output: Path,
         errors: Path,
         grace_s: float = 5.0,
-        scratch: bool = False,
+        cpus: frozenset[int] = frozenset(),
     ) -> None:
-        folder = tempfile.mkdtemp(prefix="latenz-") if scratch else ""
-        keeper = [sys.executable, "-I", "-S", __file__, str(grace_s), folder, *arguments]
+        from latenz.files import scratch_place
+
+        folder = tempfile.mkdtemp(prefix="latenz-", dir=scratch_place())
+        may = ",".join(map(str, cpus))
+        keeper = [sys.executable, "-I", "-S", __file__, str(grace_s), folder, may, *arguments]
         with output.open("wb") as out, errors.open("wb") as err:
             self._keeper = subprocess.Popen(
                 keeper,
@@ -106,7 +112,15 @@ def _kill_descendants() -> None:
         _reap()
 
 
-def _keep(arguments: Sequence[str], grace_s: float, folder: str) -> int:
+def _prepare(cpus: Sequence[int]) -> None:
+    # Should someone kill the keeper itself, the program is told to end as well.
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if cpus:
+        with contextlib.suppress(OSError):  # a filter may forbid it; the program says what follows
+            os.sched_setaffinity(0, cpus)
+
+
+def _keep(arguments: Sequence[str], grace_s: float, folder: str, cpus: Sequence[int]) -> int:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # Not SIG_IGN, which the program would inherit.
@@ -115,10 +129,9 @@ def _keep(arguments: Sequence[str], grace_s: float, folder: str) -> int:
         program = subprocess.Popen(
             arguments,
             stdin=subprocess.DEVNULL,
-            # Should someone kill the keeper itself, the program is told to end as well.
-            preexec_fn=lambda: _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM),
-            cwd=folder or None,
-            env={**os.environ, "TMPDIR": folder} if folder else None,
+            preexec_fn=lambda: _prepare(cpus),
+            cwd=folder,
+            env={**os.environ, "TMPDIR": folder},
         )
     except OSError as error:
         sys.stderr.write(f"{arguments[0]}: {error.strerror}\n")
@@ -139,7 +152,7 @@ def _keep(arguments: Sequence[str], grace_s: float, folder: str) -> int:
 
 if __name__ == "__main__":
     try:
-        sys.exit(_keep(sys.argv[3:], float(sys.argv[1]), sys.argv[2]))
+        may_run_on = [int(cpu) for cpu in sys.argv[3].split(",") if cpu]
+        sys.exit(_keep(sys.argv[4:], float(sys.argv[1]), sys.argv[2], may_run_on))
     finally:
-        if sys.argv[2]:
-            shutil.rmtree(sys.argv[2], ignore_errors=True)
+        shutil.rmtree(sys.argv[2], ignore_errors=True)

@@ -16,15 +16,33 @@ forms (`SampleSet.form`), according to what its source kept:
 
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
+
+from latenz.allowance import DEFAULT, parse_allowance
+from latenz.errors import BadInput
+from latenz.terminal import printable_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Form = Literal["samples", "histogram", "summary"]
+Line = Annotated[str, AfterValidator(printable_line)]
+"""One line of text that people read: what could steer a terminal is written out, as `\\x1b`."""
+Nanoseconds = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""A time or a latency, as it fits in 64 bits."""
+Count = Annotated[int, Field(ge=0, lt=2**62)]
+"""How many there are of something."""
 Handling = Literal["direct", "interposed", "delayed"]
 HANDLINGS: tuple[Handling, ...] = get_args(Handling)
 """How an interrupt of a partition was handled, decided when it arrives: `direct` in its own
@@ -46,38 +64,65 @@ class TimeBase(StrEnum):
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Deadline(_Record):
-    """A limit that every latency must stay within.
+    """A limit that latencies should stay within.
 
-    `exceedance` is the largest probability of exceeding `limit_ns` that counts as meeting it:
-    the verdict is `meets` only if the evidence bounds the probability at or below it.
+    `allowed` says how much lateness counts as meeting it, as people write it: `0`, a probability
+    per activation, or a rate of late episodes (`latenz.allowance`). `burst_ns` is the longest
+    burst of lateness that the deadline tolerates unseen: evidence about shares comes in blocks no
+    shorter than that.
     """
 
-    name: str
+    name: Line
     limit_ns: int = Field(gt=0, lt=2**63)
-    exceedance: float = Field(default=1e-3, gt=0, lt=1)
+    allowed: Line = DEFAULT
+    burst_ns: int = Field(default=1_000_000_000, gt=0, lt=2**62)
+    sets: Line = "*"
+    """Which sample sets it judges: a pattern of names, as in `stress/cpu*`."""
+
+    def judges(self, name: str) -> bool:
+        """Tell whether a sample set of that name is judged by it."""
+        return fnmatchcase(name, self.sets)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_older_runs(cls, given: Any) -> Any:
+        """Runs of before had a probability only, called `exceedance`."""
+        if isinstance(given, dict) and isinstance(given.get("exceedance"), float):
+            kept = {key: value for key, value in given.items() if key != "exceedance"}
+            return {"allowed": repr(given["exceedance"]), **kept}
+        return given
+
+    @field_validator("allowed")
+    @classmethod
+    def _is_an_allowance(cls, allowed: str) -> str:
+        try:
+            parse_allowance(allowed)
+        except BadInput as mistake:
+            raise ValueError(f"{mistake.what}; {mistake.remedy}") from None
+        return allowed
 
 
 class WorstSample(_Record):
     """One of the latest wake-ups, with what happened on its CPU since the previous one."""
 
-    t_ns: int
-    latency_ns: int
-    missed: int = 0
+    t_ns: Nanoseconds
+    latency_ns: Nanoseconds
+    missed: Count = 0
     context: dict[str, int | float | str] = Field(default_factory=dict)
 
 
 class Reported(_Record):
     """Figures that the source printed itself, for what the kept values cannot tell."""
 
-    n: int | None = None
+    n: Count | None = None
     mean_ns: float | None = None
     median_ns: float | None = None
-    min_ns: int | None = None
-    max_ns: int | None = None
+    min_ns: Nanoseconds | None = None
+    max_ns: Nanoseconds | None = None
     jitter_ns: float | None = None
     stdev_ns: float | None = None
 
@@ -85,43 +130,61 @@ class Reported(_Record):
 class Metadata(_Record):
     """What a sample set is: measured from which event to which, by what, where, under what load."""
 
-    name: str = Field(min_length=1)
+    name: Line = Field(min_length=1)
     time_base: TimeBase
-    from_event: str = "unknown"
-    to_event: str = "unknown"
-    tool: str = "unknown"
-    tool_version: str | None = None
-    bench: str | None = None
-    stack: str | None = None
-    stressor: str | None = None
-    condition: str | None = None
-    cpu: int | None = None
-    machine: str | None = None
-    kernel: str | None = None
+    from_event: Line = "unknown"
+    to_event: Line = "unknown"
+    tool: Line = "unknown"
+    tool_version: Line | None = None
+    bench: Line | None = None
+    stack: Line | None = None
+    stressor: Line | None = None
+    condition: Line | None = None
+    cpu: Annotated[int, Field(ge=0, lt=2**31)] | None = None
+    ran_on: dict[int, int] | None = None
+    """Samples by the CPU they were taken on, where that was not `cpu` alone; None: it was, or the
+    source cannot tell."""
+    isolation: Line | None = None
+    """What keeps other programs off the CPU, such as isolcpus; None: nothing, or not known."""
+    dma_latency: Line | None = None
+    """What was held in /dev/cpu_dma_latency meanwhile; None: not known."""
+    smis: Count | None = None
+    """System Management Interrupts of the CPU meanwhile; None: not known."""
+    machine: Line | None = None
+    kernel: Line | None = None
     resolution_ns: int = Field(default=1, ge=1, lt=2**62)
     """Step of the values; a value v stands for [v, v + resolution_ns)."""
-    period_ns: int | None = None
-    beyond_range: int = Field(default=0, ge=0)
+    period_ns: Annotated[int, Field(gt=0, lt=2**62)] | None = None
+    observed_ns: Count | None = None
+    """How long was measured, as the source tells it; None: it follows from times or the period."""
+    beyond_range: Count = 0
     """Samples known only to be at or above `beyond_range_from_ns`; not among the cells."""
-    beyond_range_from_ns: int | None = None
-    missed_periods: int | None = None
+    beyond_range_from_ns: Nanoseconds | None = None
+    missed_periods: Count | None = None
     """Activations without a sample of their own, as the source counted them; None: cannot tell."""
-    overlaps: int | None = None
-    orphan_ends: int | None = None
-    open_at_end: int | None = None
+    overlaps: Count | None = None
+    orphan_ends: Count | None = None
+    open_at_end: Count | None = None
     reported: Reported | None = None
     handled: dict[Handling, float] | None = None
     """Share of the interrupts by how they were handled; None: the source cannot tell."""
     phase: Literal["learning", "monitored"] | None = None
     """Where monitors learn first and then watch: in which of the two phases the samples arrived."""
-    sums_up: tuple[str, ...] = ()
+    sums_up: tuple[Line, ...] = ()
     """Names of the sets of the same run that hold the samples of these figures."""
     deadlines: tuple[Deadline, ...] = ()
     worst: tuple[WorstSample, ...] = ()
-    source: str | None = None
+    source: Line | None = None
     """The imported file, or the publication with table and row."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Line, ...] = ()
     """What a reader of the figures must know: corrections, doubts, lost data."""
+
+    @property
+    def elsewhere(self) -> int:
+        """Samples taken on other CPUs than `cpu`, which others had moved the thread to."""
+        if self.cpu is None:
+            return 0
+        return sum(n for cpu, n in (self.ran_on or {}).items() if cpu != self.cpu)
 
 
 class SampleSet:

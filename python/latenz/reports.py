@@ -36,7 +36,7 @@ class Printer(Generic[Report]):
 
             print(json.dumps(self._to_json(report), allow_nan=False), flush=True)  # noqa: T201
         else:
-            from rich.console import Console
+            from latenz.console import Console
 
             Console().print(self._table(report))
 
@@ -52,6 +52,8 @@ class Printer(Generic[Report]):
                 self.show(newer())
         from rich.live import Live
 
-        with Live(self._table(first()), auto_refresh=False) as live:
+        from latenz.console import Console
+
+        with Live(self._table(first()), console=Console(), auto_refresh=False) as live:
             while True:
                 live.update(self._table(newer()), refresh=True)

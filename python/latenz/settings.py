@@ -50,11 +50,10 @@ def parse_cpu_list(value: Any) -> tuple[int, ...]:
         ValueError: The value is no such list, or names CPUs that no Linux has.
     """
     if isinstance(value, str):
-        matches = [_CPU_RANGE.fullmatch(part.strip()) for part in value.split(",")]
-        ranges = [
-            range(int(m[1]), int(m[2] or m[1]) + 1) for m in matches if m and int(m[1]) < _CPU_LIMIT
-        ]
-        cpus = [cpu for part in ranges for cpu in part]
+        parts = value.split(",", _CPU_LIMIT)  # of which the last fits nothing if there are more
+        matches = [_CPU_RANGE.fullmatch(part.strip()) for part in parts]
+        ranges = [range(int(m[1]), int(m[2] or m[1]) + 1) for m in matches if m]
+        cpus = list(set[int]().union(*ranges))
         if len(ranges) != len(matches) or not all(ranges):
             cpus = []
     elif isinstance(value, list | tuple) and all(type(cpu) is int for cpu in value):
@@ -62,7 +61,9 @@ def parse_cpu_list(value: Any) -> tuple[int, ...]:
     else:
         cpus = []
     if not cpus or not all(0 <= cpu < _CPU_LIMIT for cpu in cpus):
-        raise ValueError(f'{value!r} is not a list of CPUs; write for example "0-3,5" or [0, 1]')
+        raise ValueError(
+            f'{shown(value)} is not a list of CPUs; write for example "0-3,5" or [0, 1]'
+        )
     return tuple(sorted(set(cpus)))
 
 

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
+from latenz.console import Console
 from latenz.control import Control
 from latenz.durations import format_duration
 from latenz.model import HANDLINGS, Handling
-from latenz.statistics import Summary
+from latenz.statistics import Figures, Summary, views_in_words
+from latenz.statistics.joint import jointly, over_runs
 
 _PIPE_WIDTH = 160  # where no terminal says how wide it is, nothing need be cut
 _VERDICT_STYLE = {"meets": "green", "violates": "bold red", "not shown": "yellow"}
@@ -30,13 +31,30 @@ def print_summaries(summaries: Sequence[Summary], console: Console | None = None
         console.width = _PIPE_WIDTH
     ordered = sorted(summaries, key=lambda summary: summary.time_base)
     for time_base, group in groupby(ordered, key=lambda summary: summary.time_base):
-        console.print(_statistics(_TIME_BASE[time_base], list(group)))
+        shown = list(group)
+        console.print(_statistics(_TIME_BASE[time_base], shown))
+        if told := views_in_words([(each.name, each.view) for each in shown]):
+            console.print(told, style="dim")
     judged = [summary for summary in ordered if summary.deadlines]
     for time_base, group in groupby(judged, key=lambda summary: summary.time_base):
         console.print(_verdicts(time_base, list(group)))
+    for sentence in together(summaries):
+        console.print(sentence, highlight=False)
     for summary in summaries:
         for note in summary.notes:
-            console.print(f"{escape(summary.name)}: {escape(note)}", style="dim")
+            console.print(f"{summary.name}: {note}", style="dim")
+
+
+def together(summaries: Sequence[Summary]) -> list[str]:
+    """Return what all verdicts show together, and what repeated runs do; empty without verdicts."""
+    joint = jointly([verdict for summary in summaries for verdict in summary.deadlines])
+    if joint is None:
+        return []
+    repeated = over_runs((each.name, each.condition, each.deadlines) for each in summaries)
+    return [
+        joint.sentence,
+        *(f"{each.name}, {each.deadline}: {each.sentence}" for each in repeated),
+    ]
 
 
 def print_controls(controls: Sequence[tuple[str, Control]], console: Console | None = None) -> None:
@@ -59,7 +77,7 @@ def print_controls(controls: Sequence[tuple[str, Control]], console: Console | N
         table.add_column(heading, justify="right", no_wrap=True)
     for label, control in controls:
         table.add_row(
-            escape(label),
+            label,
             _count(control.cycles),
             _count(control.missed),
             _count(control.safe_stops),
@@ -85,34 +103,43 @@ def _statistics(title: str, summaries: Sequence[Summary]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     extras = [
         (heading, field)
-        for heading, field in (("missed", "missed_periods"), ("beyond range", "beyond_range"))
+        for heading, field in (
+            ("missed", "missed_periods"),
+            ("beyond range", "beyond_range"),
+            ("elsewhere", "elsewhere"),
+        )
         if any(getattr(summary, field) for summary in summaries)
     ]
     handled = HANDLINGS if any(summary.handled for summary in summaries) else ()
     for heading in (*(heading for heading, _ in extras), *handled):
         table.add_column(heading, justify="right", no_wrap=True)
     for summary in summaries:
-        times = [
-            summary.mean_ns,
-            summary.median_ns,
-            summary.max_ns,
-            summary.jitter_ns,
-            summary.stdev_ns,
-            summary.min_ns,
-            summary.quantiles_ns["0.999"],
-        ]
-        counts = [getattr(summary, field) for _, field in extras]
+        n = summary.n if summary.n_due is None else summary.n_due
         table.add_row(
-            escape(summary.name),
-            _count(summary.n),
-            *(
-                "-" if time is None else f"{time / size:,.{2 if size > 1 else 0}f}"
-                for time in times
-            ),
-            *(_count(count) for count in counts),
+            summary.name,
+            _count(n),
+            *_times(summary, summary.max_ns, size),
+            *(_count(getattr(summary, field)) for _, field in extras),
             *(_share(summary, handling) for handling in handled),
         )
+        if summary.n_due not in (None, summary.n):
+            sampled = _times(summary.sampled, summary.max_ns, size)
+            table.add_row("  as sampled", _count(summary.n), *sampled, style="dim")
     return table
+
+
+def _times(figures: Summary | Figures, max_ns: int | None, size: int) -> list[str]:
+    """Return the figures of one view in the order of the table."""
+    times = (
+        figures.mean_ns,
+        figures.median_ns,
+        max_ns,
+        figures.jitter_ns,
+        figures.stdev_ns,
+        figures.min_ns,
+        figures.quantiles_ns["0.999"],
+    )
+    return ["-" if time is None else f"{time / size:,.{2 if size > 1 else 0}f}" for time in times]
 
 
 def _unit(summaries: Sequence[Summary]) -> tuple[str, int]:
@@ -123,25 +150,23 @@ def _unit(summaries: Sequence[Summary]) -> tuple[str, int]:
 
 def _verdicts(time_base: str, summaries: Sequence[Summary]) -> Table:
     confidence = next(v.confidence for summary in summaries for v in summary.deadlines)
-    table = _table(
-        f"verdicts, {time_base}; P: upper bound on the exceedance probability, "
-        f"{confidence:.4g} sure"
-    )
+    table = _table(f"verdicts, {time_base}; bounds at {100 * confidence:.4g} % confidence each")
     table.add_column("deadline", overflow="fold", min_width=6)
     table.add_column("verdict", min_width=9)
-    for heading in ("limit", "max", "exceeding", "P"):
+    for heading in ("limit", "allowed", "max", "late"):
         table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("what it rests on", min_width=30)
     for summary in summaries:
         for verdict in summary.deadlines:
-            style = _VERDICT_STYLE[verdict.verdict]
             table.add_row(
-                escape(summary.name),
-                escape(verdict.name),
-                f"[{style}]{verdict.verdict}[/]",
+                summary.name,
+                verdict.name,
+                Text(verdict.verdict, _VERDICT_STYLE[verdict.verdict]),
                 format_duration(verdict.limit_ns),
+                verdict.allowed,
                 "-" if verdict.max_ns is None else format_duration(verdict.max_ns),
-                f"{verdict.exceeding:,} / {verdict.trials:,}",
-                f"{verdict.exceedance_upper:.1e}",
+                f"{verdict.exceeding:,}",
+                verdict.sentence,
             )
     return table
 

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -51,6 +52,8 @@ def read_toml(path: Path, model: type[ModelT], wanted: str) -> TomlFile[ModelT]:
         BadInput: The file cannot be read, is no TOML, or does not fit the model.
     """
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise BadInput("is no regular file", str(path), f"give {wanted}")
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
@@ -90,13 +93,18 @@ def _mistake(
 ) -> BadInput:
     """Tell the first mistake in the file, and how many more there are."""
     mistakes = error.errors(include_url=False)
-    schema = model.model_json_schema()
+    schema = _schema(model)
     placed = [(_place(mistake, schema), mistake) for mistake in mistakes]
     placed.sort(key=lambda pair: _line(lines, pair[0]))
     place, mistake = placed[0]
     what, remedy = _explain(mistake, schema)
     more = f" ({len(mistakes) - 1} more mistakes)" if len(mistakes) > 1 else ""
     return BadInput(what, _where(path, lines, place), remedy + more)
+
+
+@cache
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()
 
 
 def _place(mistake: Any, schema: dict[str, Any]) -> Place:

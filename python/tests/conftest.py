@@ -2,7 +2,10 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # numpy's threads only get in each other's way in small tests on a busy machine
@@ -14,3 +17,18 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # how long an example takes says more about the machine than about what is tested
 settings.register_profile("latenz", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("latenz")
+
+
+@pytest.fixture
+def small_cpuset() -> Iterator[Path]:
+    """Where processes are put into a cpuset that has the first CPU alone."""
+    top = Path("/sys/fs/cgroup/cpuset")
+    group = top / f"latenz-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "cpuset.mems").write_text("0")
+        (group / "cpuset.cpus").write_text(str(min(os.sched_getaffinity(0))))
+    except OSError:
+        pytest.skip("there is no cpuset to be had here")
+    yield group / "cgroup.procs"
+    group.rmdir()

@@ -126,3 +126,14 @@ def test_a_run_in_which_nothing_was_measured_shows_no_deadline(asked, code, tmp_
     assert "nothing was measured" in answer.stdout
     answer = latenz("show", tmp_path / "run", *asked, "--json")
     assert (answer.returncode, json.loads(answer.stdout)) == (code, {"sample_sets": []})
+
+
+def test_output_that_nobody_reads_is_no_wrong_input(tmp_path):
+    """As in `latenz show FILE | head -1`, in a shell with pipefail too."""
+    (tmp_path / "samples.csv").write_text("latency_us\n" + "12.3\n" * 100)
+    command = ["./latenz", "show", tmp_path / "samples.csv"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as nowhere:
+        answer = subprocess.run(command, stdout=nowhere, stderr=subprocess.PIPE, text=True)
+    assert (answer.returncode, answer.stderr) == (141, "")

@@ -52,6 +52,7 @@ def test_locks_pin_every_direct_dependency_by_hash_and_name_no_address():
         ("cluster", [*wanted, "distributed"]),
         ("boards", [*wanted, "labgrid", "pyelftools", "qemu.qmp"]),
         ("vm", [*wanted, "pyelftools", "qemu.qmp"]),
+        ("fuzz", [*wanted, "atheris", "pyelftools"]),
         ("test", [*wanted, *extras]),
     ):
         lock = (ROOT / f"setup/python-{group}.lock").read_text()
@@ -66,6 +67,6 @@ def test_every_debian_package_has_a_group_and_a_reason():
     for line in (ROOT / "setup/apt-packages.txt").read_text().splitlines():
         if not line.startswith("#"):
             group, package, reason = line.split(maxsplit=2)
-            assert group in {"base", "boards", "vm", "hdl", "test", "bench"}
+            assert group in {"base", "boards", "vm", "hdl", "fuzz", "test", "bench"}
             assert re.fullmatch(r"[a-z0-9.+-]+(>=[0-9:.]+|/[a-z0-9-]+)?", package)
             assert len(reason) > 10

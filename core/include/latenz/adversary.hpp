@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks for arrivals that take an interrupt as close to its bound as possible, by simulation. What
-// it finds is reachable: every source keeps its event model. Used on a host.
+// it finds is reachable: every source keeps its event model, or, in a hostile search, those of the
+// target's partition do. Used on a host.
 #pragma once
 
 #include <algorithm>
@@ -88,6 +89,12 @@ struct Attack {
   std::vector<std::vector<std::int64_t>> arrivals;  ///< by source; empty if nothing was found
 };
 
+/// Which sources a search lets break their event models.
+enum class Hostile : std::uint8_t {
+  none,
+  other_partitions,  ///< those of partitions other than the target's, as far as R7 lets them
+};
+
 /// Searches one system in one mode. The same calls with the same seed find the same.
 ///
 /// It starts from the critical instants of the analysis: the ends of a partition's slots, all
@@ -97,20 +104,22 @@ struct Attack {
 /// nanosecond early or late.
 class Adversary {
  public:
-  /// @param bounds of this system in this mode; both must outlive this object
+  /// @param bounds of this system in this mode, enforced ones for a hostile search; both must
+  ///        outlive this object
   /// @param between called before each simulation and during long ones; an exception ends what is
   ///        under way, and what was found stays
   Adversary(
-      const System& system, Mode mode, const SystemBound& bounds, std::uint64_t seed,
-      std::function<void()> between = [] {})
+      const System& system, Mode mode, const std::vector<QueueBound>& bounds, std::uint64_t seed,
+      std::function<void()> between = [] {}, Hostile hostile = Hostile::none)
       : system_(system),
         mode_(mode),
         bounds_(bounds),
         random_(seed),
         between_(std::move(between)),
+        hostile_(hostile),
         times_(system.sources().size()),
         attacks_(system.sources().size()) {
-    for (const QueueBound& queue : bounds.queues) {
+    for (const QueueBound& queue : bounds) {
       if (queue.verdict == Verdict::bounded) {
         longest_bound_ = std::max(longest_bound_, queue.latency);
       }
@@ -126,7 +135,7 @@ class Adversary {
 
   /// Begins such a search with the critical instants.
   void begin(std::size_t target, int simulations) {
-    const QueueBound& bound = bounds_.queues[system_.sources()[target].partition];
+    const QueueBound& bound = bounds_[system_.sources()[target].partition];
     left_ = bound.verdict == Verdict::bounded ? simulations : 0;
     if (left_ == 0) {
       return;
@@ -138,7 +147,8 @@ class Adversary {
                            (covering_parts(bound.busy_window, system_.table().cycle()) + 2));
     tables_.clear();
     for (const Source& source : system_.sources()) {
-      tables_.emplace_back(source.arrival, finish_ + (system_.table().cycle() * 2), most_arrivals);
+      tables_.emplace_back(moves_of(source), finish_ + (system_.table().cycle() * 2),
+                           most_arrivals);
     }
     best_ = {};
     for (const Gap& gap : gaps()) {
@@ -149,7 +159,7 @@ class Adversary {
   /// Goes on for at most this many simulations; true: the search has come to its end, because it
   /// has used all of them or reached the bound.
   bool go_on(int simulations) {
-    const Duration bound = bounds_.queues[partition()].latency;
+    const Duration bound = bounds_[partition()].latency;
     for (; simulations > 0 && left_ > 0 && best_.latency < bound; --simulations) {
       attempt(changed());
     }
@@ -175,7 +185,7 @@ class Adversary {
     attack.arrivals = from_first_cycle(std::move(attack.arrivals));
   }
 
-  /// The worst found for each source, whichever source was the target.
+  /// The worst found for each source, whichever source of those that count was the target.
   [[nodiscard]] std::span<const Attack> attacks() const { return attacks_; }
 
  private:
@@ -220,6 +230,19 @@ class Adversary {
   [[nodiscard]] bool chance(int percent) { return random_.up_to(99) < percent; }
   [[nodiscard]] std::size_t pick(std::size_t size) {
     return static_cast<std::size_t>(random_.up_to(static_cast<std::int64_t>(size) - 1));
+  }
+
+  /// How densely a search lets a source come: a hostile one as its monitor grants, so that none is
+  /// wasted; without a monitor twice as densely as it may, for the limit to stop.
+  [[nodiscard]] EventModel moves_of(const Source& source) const {
+    if (hostile_ == Hostile::none || source.partition == partition()) {
+      return source.arrival;
+    }
+    if (source.monitor) {
+      return *source.monitor;
+    }
+    const Duration window(source.arrival.rate_window().ns() / (2 * source.arrival.rate_events()));
+    return Periodic(std::max(Duration(1), window), Duration(), Duration());
   }
 
   // --- where to start ----------------------------------------------------------------------------
@@ -406,7 +429,7 @@ class Adversary {
     }
     const std::vector<SourceFigures> figures = simulate(times_);
     for (std::size_t i = 0; i < times_.size(); ++i) {
-      if (figures[i].max > attacks_[i].latency) {
+      if (figures[i].max > attacks_[i].latency && is_fair_to(i)) {
         attacks_[i] = {figures[i].max, from_first_cycle(times_)};
       }
     }
@@ -423,6 +446,12 @@ class Adversary {
     }
   }
 
+  /// Whether what was simulated may be held against the bound of a source: its own partition kept
+  /// its models.
+  [[nodiscard]] bool is_fair_to(std::size_t source) const {
+    return hostile_ == Hostile::none || sources()[source].partition == partition();
+  }
+
   /// Simulates until every IRQ that has a bound must have ended. Another may never end.
   [[nodiscard]] std::vector<SourceFigures> simulate(const Times& times) {
     between_();
@@ -434,6 +463,9 @@ class Adversary {
     }
     recorder_.records.clear();
     Simulator<Recorder> simulator(system_, mode_, std::move(arrivals), endless, false, recorder_);
+    if (hostile_ != Hostile::none) {
+      simulator.limit_arrivals();
+    }
     const Instant enough = std::min(last + longest_bound_, Instant::never() - Duration(1));
     while (!simulator.run(steps) && simulator.now() <= enough) {
       between_();
@@ -477,9 +509,10 @@ class Adversary {
 
   const System& system_;
   Mode mode_;
-  const SystemBound& bounds_;
+  const std::vector<QueueBound>& bounds_;
   Random random_;
   std::function<void()> between_;
+  Hostile hostile_;
   Duration longest_bound_;
 
   std::size_t target_ = 0;

@@ -7,11 +7,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <optional>
 #include <span>
 #include <vector>
 
+#include "latenz/long_run.hpp"
 #include "latenz/system.hpp"
 #include "latenz/time.hpp"
 
@@ -19,17 +18,18 @@ namespace latenz {
 
 enum class Verdict : std::uint8_t {
   bounded,
-  unbounded,     ///< for a reason that no longer search can change
-  past_horizon,  ///< no end of the busy window was found within the horizon
+  unbounded,     ///< proven: arrivals that the models allow make the queue grow without end
+  past_horizon,  ///< no form of the analysis found a bound, which shows nothing
 };
 
 enum class Reason : std::uint8_t {
   none,
-  overload,            ///< the work of the long run exceeds what the partition gets
+  overload,            ///< in the long run more bottom handlers come than can be executed
   unlimited_arrivals,  ///< a source that costs the partition time may come at any rate
   horizon,             ///< the busy window is longer than the horizon
   too_many_steps,      ///< it may end within the horizon, but takes too long to find
   unlimited_deferral,  ///< interposed jobs of another source can gather without a known limit
+  overcounted,         ///< the form counts more work in the long run than it has served
 };
 
 /// What one source adds to the latency.
@@ -65,9 +65,13 @@ struct Promise {
   std::vector<Duration> per_slot;  ///< in the slots of the cycle, each no more than its length
 };
 
+/// Every bound twice: `queues` and `promise` hold if all sources keep their event models, the
+/// enforced ones whatever sources of other partitions do, a promise whatever any source does.
 struct SystemBound {
   std::vector<QueueBound> queues;  ///< by partition
   Promise promise;
+  std::vector<QueueBound> enforced;  ///< by partition; shares are not told
+  Promise enforced_promise;
 };
 
 /// Bounds every queue of a system in one mode.
@@ -75,16 +79,68 @@ class BoundAnalysis {
  public:
   /// @param horizon busy windows beyond it count as past the horizon
   BoundAnalysis(const System& system, Mode mode, Duration horizon)
-      : system_(system), mode_(mode), horizon_(horizon) {
+      : system_(system), mode_(mode), horizon_(horizon), jitter_(system.sources().size()) {
+    supplies_.reserve(system.partitions());
     for (std::uint32_t partition = 0; partition < system.partitions(); ++partition) {
       supplies_.emplace_back(system.table(), partition);
+      if (mode == Mode::carry) {
+        rows_.push_back(rows_of(partition));
+      }
+    }
+    costs_.reserve(sources().size());
+    for (const Source& source : sources()) {
+      costs_.push_back({.top = system.top_cost(source, mode),
+                        .job = System::interposed(source, mode)
+                                   ? source.bottom + system.costs().interposing()
+                                   : Duration()});
     }
   }
 
   [[nodiscard]] SystemBound run() {
-    const std::size_t sources = system_.sources().size();
     SystemBound result;
-    jitter_.assign(sources, Duration());
+    bound_as_modelled(result);
+    bound_as_enforced(result);
+    return result;
+  }
+
+ private:
+  /// Which work keeps a queue waiting: foreign slots, or (every IRQ accepted, mode carry) only the
+  /// server of top handlers, switches and interposed jobs.
+  enum class Form : std::uint8_t { slots, server };
+
+  /// Which sources are taken to keep their event models.
+  enum class Trusted : std::uint8_t { everyone, own_partition };
+
+  /// What an IRQ of a source costs others.
+  struct Cost {
+    Duration top;
+    Duration job;  ///< 0: never interposed
+  };
+
+  /// A busy window that the one looked for is not shorter than, in one of the forms.
+  struct Known {
+    bool interposed = false;
+    Duration busy_window = Duration(1);
+  };
+
+  /// The slots of a partition in a row, and the times between them.
+  struct Rows {
+    Duration longest_row;
+    Duration shortest_gap = Duration::unbounded();
+  };
+
+  static constexpr std::int64_t most_steps = 1 << 22;
+  static constexpr int most_rounds = 1000;
+
+  [[nodiscard]] std::span<const Source> sources() const { return system_.sources(); }
+
+  /// No partition: the whole server is of others.
+  [[nodiscard]] std::uint32_t nobody() const {
+    return static_cast<std::uint32_t>(system_.partitions());
+  }
+
+  void bound_as_modelled(SystemBound& result) {
+    trusted_ = Trusted::everyone;
     for (int round = 0;; ++round) {
       result.queues.clear();
       for (std::uint32_t partition = 0; partition < system_.partitions(); ++partition) {
@@ -94,19 +150,43 @@ class BoundAnalysis {
         break;
       }
     }
+    result.enforced = result.queues;
+    for (std::uint32_t partition = 0; partition < system_.partitions(); ++partition) {
+      explain(partition, result.queues[partition]);
+    }
     result.promise = promise();
-    return result;
   }
 
- private:
-  /// Which work keeps a queue waiting: foreign slots, or (every IRQ accepted, mode carry) only the
-  /// server of top handlers, switches and interposed jobs.
-  enum class Form : std::uint8_t { slots, server };
+  /// Where no other partition can do more than was modelled, the bounds are those found already.
+  void bound_as_enforced(SystemBound& result) {
+    trusted_ = Trusted::own_partition;
+    const bool jobs =
+        std::ranges::any_of(costs_, [](const Cost& each) { return each.job.ns() > 0; });
+    if (mode_ == Mode::carry && jobs) {
+      defer_as_enforced();
+    }
+    for (std::uint32_t partition = 0; partition < system_.partitions(); ++partition) {
+      if (depends_on_others(partition)) {
+        QueueBound& enforced = result.enforced[partition];
+        known_ = {.interposed = enforced.interposed, .busy_window = enforced.busy_window};
+        enforced = queue(partition);
+      }
+    }
+    known_ = {};
+    result.enforced_promise = jobs || masking() ? promise() : result.promise;
+  }
 
-  static constexpr std::int64_t most_steps = 1 << 22;
-  static constexpr int most_rounds = 1000;
+  [[nodiscard]] bool masking() const { return system_.costs().limit > Duration(); }
 
-  [[nodiscard]] std::span<const Source> sources() const { return system_.sources(); }
+  /// Whether sources of other partitions can cost this one more than their models say.
+  [[nodiscard]] bool depends_on_others(std::uint32_t partition) const {
+    for (std::size_t i = 0; i < sources().size(); ++i) {
+      if (sources()[i].partition != partition && (costs_[i].job > Duration() || masking())) {
+        return true;
+      }
+    }
+    return false;
+  }
 
   /// The most interposed jobs of a source in a window of a queue. In the slots form they all come
   /// from IRQs that arrive in the window: one that arrived before and has no job yet waits in its
@@ -116,20 +196,19 @@ class BoundAnalysis {
   [[nodiscard]] Count grants(std::size_t index, std::uint32_t partition, Duration window,
                              Form form) const {
     const Source& source = sources()[index];
-    const bool deferred = form == Form::server && source.partition != partition;
-    const Duration reach = deferred ? window + jitter_[index] : window;
-    return source.monitor ? std::min(source.arrival.eta(reach), source.monitor->eta(reach)) : 0;
+    const bool own = source.partition == partition;
+    const Duration reach = form == Form::server && !own ? window + jitter_[index] : window;
+    const Count granted = source.monitor ? source.monitor->eta(reach) : 0;
+    return own || trusted_ == Trusted::everyone ? std::min(granted, source.arrival.eta(reach))
+                                                : granted;
   }
 
-  /// What an interposed job of this source costs a queue in a form: other partitions' whole jobs,
-  /// of the own only what interposing adds (in the server form it is counted with the bottom).
-  [[nodiscard]] Duration interposed_cost(const Source& source, std::uint32_t partition,
+  /// What an interposed job of a source costs a queue in a form: other partitions' whole jobs, of
+  /// the own only what interposing adds (in the server form it is counted with the bottom).
+  [[nodiscard]] Duration interposed_cost(std::size_t index, std::uint32_t partition,
                                          Form form) const {
-    if (!System::interposed(source, mode_)) {
-      return {};
-    }
-    if (source.partition != partition) {
-      return source.bottom + system_.costs().interposing();
+    if (costs_[index].job == Duration() || sources()[index].partition != partition) {
+      return costs_[index].job;
     }
     return form == Form::slots ? system_.costs().interposing() : Duration();
   }
@@ -153,13 +232,22 @@ class BoundAnalysis {
   [[nodiscard]] Duration interference(std::uint32_t partition, Duration window, Form form) const {
     Duration work;
     for (std::size_t i = 0; i < sources().size(); ++i) {
-      const Source& source = sources()[i];
-      work += system_.top_cost(source, mode_) * source.arrival.eta(window);
-      if (const Duration cost = interposed_cost(source, partition, form); cost > Duration()) {
+      const Count tops = sources()[i].arrival.eta(window);
+      work += costs_[i].top * tops;
+      if (const Duration cost = interposed_cost(i, partition, form); cost > Duration()) {
         work += cost * grants(i, partition, window, form);
+      }
+      if (trusted_ != Trusted::everyone && masking() && sources()[i].partition != partition) {
+        work += system_.costs().limit * masks(tops, window);
       }
     }
     return work;
+  }
+
+  /// The most times a source is masked in a window (R7): between two of them it is unmasked at a
+  /// slot's start and has a top handler.
+  [[nodiscard]] Count masks(Count tops, Duration window) const {
+    return next_count(std::min(tops, system_.table().switches(window)));
   }
 
   /// The time in which a form surely does this work.
@@ -190,22 +278,29 @@ class BoundAnalysis {
     return Duration::unbounded();
   }
 
+  /// The lesser bound of the forms that hold; without any, what is known instead.
   [[nodiscard]] QueueBound queue(std::uint32_t partition) {
     QueueBound slots = queue(partition, Form::slots);
-    if (!all_accepted(partition)) {
-      return slots;
+    if (all_accepted(partition)) {
+      QueueBound server = queue(partition, Form::server);
+      if (server.verdict == Verdict::bounded ? server.latency <= slots.latency
+                                             : slots.reason == Reason::overcounted) {
+        slots = std::move(server);
+      }
     }
-    const QueueBound server = queue(partition, Form::server);
-    const bool better = server.verdict == Verdict::bounded &&
-                        (slots.verdict != Verdict::bounded || server.latency <= slots.latency);
-    return better ? server : slots;
+    const Duration own_slots = supplies_[partition].per_cycle();
+    if (slots.verdict == Verdict::past_horizon &&
+        grows_without_end(system_, mode_, partition, own_slots)) {
+      give_up(slots, Verdict::unbounded, Reason::overload, 0);
+    }
+    return slots;
   }
 
-  /// Mode carry: whether every IRQ of the partition keeps its source's monitor.
+  /// Mode carry: whether every IRQ of the partition keeps its source's monitor, from the first on.
   [[nodiscard]] bool all_accepted(std::uint32_t partition) const {
     return mode_ == Mode::carry && std::ranges::all_of(sources(), [&](const Source& source) {
-             return source.partition != partition ||
-                    (source.monitor && source.arrival.conforms_to(*source.monitor));
+             return source.partition != partition || (source.monitor && !source.learns &&
+                                                      source.arrival.conforms_to(*source.monitor));
            });
   }
 
@@ -216,7 +311,8 @@ class BoundAnalysis {
       return bound;
     }
     steps_ = 0;
-    bound.busy_window = settle(partition, Duration(1), form,
+    const bool known = known_.interposed == bound.interposed && !known_.busy_window.is_unbounded();
+    bound.busy_window = settle(partition, known ? known_.busy_window : Duration(1), form,
                                [&](Duration window) { return own_work(partition, window, form); });
     if (bound.busy_window.is_unbounded()) {
       return past_horizon(bound);
@@ -233,7 +329,6 @@ class BoundAnalysis {
         bound.offset = offset;
       }
     }
-    explain(partition, form, bound);
     return bound;
   }
 
@@ -247,9 +342,13 @@ class BoundAnalysis {
   }
 
   [[nodiscard]] QueueBound& past_horizon(QueueBound& bound) const {
-    const Reason reason = steps_ < most_steps ? Reason::horizon : Reason::too_many_steps;
-    give_up(bound, Verdict::past_horizon, reason, 0);
+    give_up(bound, Verdict::past_horizon, why_no_end(), 0);
     return bound;
+  }
+
+  /// Why no end of a busy window was found.
+  [[nodiscard]] Reason why_no_end() const {
+    return steps_ < most_steps ? Reason::horizon : Reason::too_many_steps;
   }
 
   /// The next time after `offset` at which some source of the partition may have one more IRQ.
@@ -258,55 +357,43 @@ class BoundAnalysis {
     Duration next = Duration::unbounded();
     for (const Source& source : sources()) {
       if (source.partition == partition) {
-        next = std::min(next, source.arrival.delta(source.arrival.eta(offset + Duration(1)) + 1));
+        const Count until = source.arrival.eta(offset + Duration(1));
+        next = std::min(next, source.arrival.delta(next_count(until)));
       }
     }
     return next;
   }
 
-  /// Finds what no horizon can help: unlimited arrivals, and more work in the long run than supply.
+  /// Finds what no horizon can help a form: unlimited arrivals, and more work in the long run than
+  /// it has served. Shares are rounded so that only a real excess counts.
   [[nodiscard]] bool possible(std::uint32_t partition, Form form, QueueBound& bound) const {
     Share total = 0;
     for (std::size_t i = 0; i < sources().size(); ++i) {
       const Source& source = sources()[i];
-      Duration each = system_.top_cost(source, mode_);
+      Duration each = costs_[i].top;
       if (source.partition == partition) {
         each += bottom_cost(source, form);
       }
       if (each > Duration() && source.arrival.rate_window() == Duration()) {
         return give_up(bound, Verdict::unbounded, Reason::unlimited_arrivals, i);
       }
-      total += share(each, source.arrival.rate_events(), source.arrival.rate_window());
-      const Duration cost = interposed_cost(source, partition, form);
-      if (cost > Duration() && source.monitor) {
+      total += share(each, source.arrival);
+      if (const Duration cost = interposed_cost(i, partition, form); cost > Duration()) {
         if (form == Form::server && jitter_[i].is_unbounded()) {
-          return give_up(bound, Verdict::past_horizon, Reason::unlimited_deferral, i);
+          return give_up(bound, Verdict::past_horizon, why_unlimited_, i);
         }
-        total +=
-            std::min(share(cost, source.arrival.rate_events(), source.arrival.rate_window()),
-                     share(cost, source.monitor->rate_events(), source.monitor->rate_window()));
+        total += share_of_jobs(source, partition, cost);
       }
     }
-    if (total > capacity(partition, form)) {
-      return give_up(bound, Verdict::unbounded, Reason::overload, 0);
-    }
-    return true;
+    return total <= capacity(partition, form) ||
+           give_up(bound, Verdict::past_horizon, Reason::overcounted, 0);
   }
 
-  __extension__ using Share = __int128;  ///< of the processor, in 1 / whole
-
-  static constexpr std::int64_t whole = 1'000'000'000'000;
-
-  /// Rounded down, so that what is called an overload surely is one.
-  [[nodiscard]] static Share share(Duration each, Count events, Duration window) {
-    if (each == Duration()) {
-      return 0;
-    }
-    if (window == Duration()) {
-      return std::numeric_limits<std::int64_t>::max();
-    }
-    // each < 2^63 and events <= 64, so only `whole` needs care: 2^63 * 64 * 10^12 < 2^109.
-    return Share{each.ns()} * events * whole / window.ns();
+  [[nodiscard]] Share share_of_jobs(const Source& source, std::uint32_t partition,
+                                    Duration cost) const {
+    const Share granted = source.monitor ? share(cost, *source.monitor) : 0;
+    const bool modelled = source.partition == partition || trusted_ == Trusted::everyone;
+    return modelled ? std::min(granted, share(cost, source.arrival)) : granted;
   }
 
   [[nodiscard]] Share capacity(std::uint32_t partition, Form form) const {
@@ -316,23 +403,29 @@ class BoundAnalysis {
       available = cycle - (system_.table().slot_switch() *
                            static_cast<Count>(system_.table().slots().size()));
     }
-    return (Share{available.ns()} * whole / cycle.ns()) + 1;
+    return share(available, 1, cycle) + 1;
   }
 
-  void explain(std::uint32_t partition, Form form, QueueBound& bound) const {
+  /// Says what a bound is made of.
+  void explain(std::uint32_t partition, QueueBound& bound) const {
+    if (bound.verdict != Verdict::bounded) {
+      return;
+    }
+    const Form form = bound.interposed ? Form::server : Form::slots;
     const Duration finish = bound.offset + bound.latency;
     const Duration arrivals = bound.offset + Duration(1);
     Duration work;
+    bound.shares.reserve(sources().size());
     for (std::size_t i = 0; i < sources().size(); ++i) {
       const Source& source = sources()[i];
       SourceShare share;
       share.top_handlers = source.arrival.eta(finish);
-      share.top = system_.top_cost(source, mode_) * share.top_handlers;
+      share.top = costs_[i].top * share.top_handlers;
       if (source.partition == partition) {
         share.bottom_handlers = source.arrival.eta(arrivals);
         share.bottom = bottom_cost(source, form) * share.bottom_handlers;
       }
-      if (const Duration cost = interposed_cost(source, partition, form); cost > Duration()) {
+      if (const Duration cost = interposed_cost(i, partition, form); cost > Duration()) {
         share.interposed = grants(i, partition, finish, form);
         share.interposing = cost * share.interposed;
       }
@@ -349,12 +442,12 @@ class BoundAnalysis {
     bool grew = false;
     const Duration server = server_busy_window();
     for (std::size_t i = 0; i < sources().size(); ++i) {
-      const Source& source = sources()[i];
-      if (!source.monitor) {
+      const std::uint32_t partition = sources()[i].partition;
+      if (costs_[i].job == Duration()) {
         continue;
       }
       const Duration jitter =
-          std::min(queues[source.partition].latency, longest_deferral(source.partition, server));
+          std::min(queues[partition].latency, longest_deferral(partition, server));
       if (jitter > jitter_[i]) {
         grew = true;
         jitter_[i] = patient ? jitter : Duration::unbounded();
@@ -366,9 +459,38 @@ class BoundAnalysis {
   /// The longest time that top handlers, slot switches and interposed jobs keep the processor.
   [[nodiscard]] Duration server_busy_window() {
     steps_ = 0;
-    const auto nobody = static_cast<std::uint32_t>(system_.partitions());
-    return settle(nobody, Duration(1), Form::server,
-                  [](Duration /*window*/) { return Duration(); });
+    const Duration busy =
+        settle(nobody(), Duration(1), Form::server, [](Duration /*window*/) { return Duration(); });
+    why_unlimited_ = busy.is_unbounded() ? why_no_end() : Reason::unlimited_deferral;
+    return busy;
+  }
+
+  /// Mode carry, with nobody's latency known: jobs are deferred by their row and the server alone.
+  /// How long the server is busy and how far jobs are deferred are found in one climb: what is long
+  /// enough for the jobs that it defers itself.
+  void defer_as_enforced() {
+    steps_ = 0;
+    for (Duration busy(1); steps_ < most_steps; ++steps_) {
+      defer_by(busy);
+      const Duration work = interference(nobody(), busy, Form::server);
+      const Duration needed = time_for(nobody(), work, busy, Form::server);
+      if (needed <= busy) {
+        return;
+      }
+      if (needed > horizon_) {
+        why_unlimited_ = needed.is_unbounded() ? Reason::unlimited_deferral : Reason::horizon;
+        break;
+      }
+      why_unlimited_ = Reason::too_many_steps;
+      busy = needed;
+    }
+    defer_by(Duration::unbounded());
+  }
+
+  void defer_by(Duration server) {
+    for (std::size_t i = 0; i < sources().size(); ++i) {
+      jitter_[i] = longest_deferral(sources()[i].partition, server);
+    }
   }
 
   /// From an IRQ's arrival to the release of its interposed job, whatever its queue holds: it
@@ -376,33 +498,36 @@ class BoundAnalysis {
   /// dropped at their start, for which the server was busy all the time. Only if the server can be
   /// busy from one own slot to the next may a job be dropped twice; then this says nothing.
   [[nodiscard]] Duration longest_deferral(std::uint32_t partition, Duration server) const {
+    const Rows& rows = rows_[partition];
+    return server < rows.shortest_gap ? rows.longest_row + server : Duration::unbounded();
+  }
+
+  [[nodiscard]] Rows rows_of(std::uint32_t partition) const {
     const auto slots = system_.table().slots();
-    Duration longest_row;
-    Duration shortest_gap = Duration::unbounded();
+    Rows rows;
     for (std::size_t first = 0; first < slots.size(); ++first) {
       const Slot& before = slots[(first + slots.size() - 1) % slots.size()];
-      if ((slots[first].partition == partition) == (before.partition == partition)) {
+      const bool own = slots[first].partition == partition;
+      if (own == (before.partition == partition)) {
         continue;
       }
       Duration row;
-      for (std::size_t i = first; (slots[i % slots.size()].partition == partition) ==
-                                  (slots[first].partition == partition);
-           ++i) {
+      for (std::size_t i = first; (slots[i % slots.size()].partition == partition) == own; ++i) {
         row += slots[i % slots.size()].length;
       }
-      if (slots[first].partition == partition) {
-        longest_row = std::max(longest_row, row);
+      if (own) {
+        rows.longest_row = std::max(rows.longest_row, row);
       } else {
-        shortest_gap = std::min(shortest_gap, row);
+        rows.shortest_gap = std::min(rows.shortest_gap, row);
       }
     }
-    return server < shortest_gap ? longest_row + server : Duration::unbounded();
+    return rows;
   }
 
   [[nodiscard]] Promise promise() const {
-    const auto nobody = static_cast<std::uint32_t>(system_.partitions());
     const auto loss = [&](Duration window) {
-      return time_for(nobody, interference(nobody, window, Form::server), window, Form::server);
+      const Duration work = interference(nobody(), window, Form::server);
+      return time_for(nobody(), work, window, Form::server);
     };
     Promise promise{.per_cycle = loss(system_.table().cycle()), .per_slot = {}};
     for (const Slot& slot : system_.table().slots()) {
@@ -414,9 +539,14 @@ class BoundAnalysis {
   const System& system_;
   Mode mode_;
   Duration horizon_;
+  Trusted trusted_ = Trusted::everyone;
   std::vector<Supply> supplies_;  ///< by partition
+  std::vector<Rows> rows_;        ///< by partition, in mode carry
+  std::vector<Cost> costs_;       ///< by source
   std::vector<Duration> jitter_;  ///< by source: of its interposed jobs, so far
-  std::int64_t steps_ = 0;        ///< of the queue being analysed
+  Known known_;
+  std::int64_t steps_ = 0;                             ///< of the queue being analysed
+  Reason why_unlimited_ = Reason::unlimited_deferral;  ///< where jitter is unbounded
 };
 
 /// Bounds every queue of a system.

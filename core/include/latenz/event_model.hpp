@@ -15,13 +15,18 @@
 #include <vector>
 
 #include "latenz/distances.hpp"
+#include "latenz/limiter.hpp"
 #include "latenz/time.hpp"
 
 namespace latenz {
 
-/// A number of events; `endless` where nothing bounds it.
+/// A number of events; `endless` where nothing bounds it, or where it does not fit: counts end
+/// there as times do.
 using Count = std::int64_t;
 inline constexpr Count endless = INT64_MAX;
+
+/// One more than a number of events.
+[[nodiscard]] constexpr Count next_count(Count count) { return detail::saturating_add(count, 1); }
 
 /// Events every `period`, each up to `jitter` late, never closer than `min_distance`.
 class Periodic {
@@ -51,6 +56,11 @@ class Periodic {
   /// In the long run `rate_events()` events come in every `rate_window()`.
   [[nodiscard]] static constexpr Count rate_events() { return 1; }
   [[nodiscard]] constexpr Duration rate_window() const { return period_; }
+
+  /// Permits the streams of this model and no others.
+  [[nodiscard]] Limiter<longest_distance_vector> limiter() const {
+    return {{&min_distance_, 1}, period_, jitter_};
+  }
 
  private:
   Duration period_;
@@ -99,11 +109,16 @@ class DistanceVector {
     const Count times = covering_parts(window - table_.back(), rate_window());
     const Duration rest = window - (rate_window() * times);
     const auto within = std::ranges::lower_bound(table_, rest) - table_.begin();
-    return 1 + within + (times * static_cast<Count>(part_));
+    const Count known = within + Count{1};
+    return detail::saturating_add(known,
+                                  detail::saturating_multiply(times, static_cast<Count>(part_)));
   }
 
   [[nodiscard]] Count rate_events() const { return static_cast<Count>(part_); }
   [[nodiscard]] Duration rate_window() const { return table_[part_ - 1]; }
+
+  /// Permits the streams of this model and no others.
+  [[nodiscard]] Limiter<longest_distance_vector> limiter() const { return {closed(), {}, {}}; }
 
   /// The closed vector, as long as the one given.
   [[nodiscard]] std::span<const Duration> closed() const { return {table_.data(), length_}; }
@@ -144,6 +159,7 @@ class Unlimited {
   [[nodiscard]] static Count eta(Duration window) { return window > Duration() ? endless : 0; }
   [[nodiscard]] static Count rate_events() { return 1; }
   [[nodiscard]] static Duration rate_window() { return {}; }
+  [[nodiscard]] static Limiter<longest_distance_vector> limiter() { return {}; }
 };
 
 /// One of the models above.
@@ -163,6 +179,11 @@ class EventModel {
   }
   [[nodiscard]] Duration rate_window() const {
     return std::visit([](const auto& model) { return model.rate_window(); }, model_);
+  }
+
+  /// Permits the streams of this model and no others.
+  [[nodiscard]] Limiter<longest_distance_vector> limiter() const {
+    return std::visit([](const auto& model) { return model.limiter(); }, model_);
   }
 
   /// Whether every stream of this model keeps the distances of a monitor. Distances of up to l + 1

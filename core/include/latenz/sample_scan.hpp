@@ -55,6 +55,22 @@ class SampleScan {
     }
   }
 
+  /// Adds what another scan with the same base and as many cells counted.
+  void merge(const SampleScan& other) {
+    for (std::size_t i = 0; i < storage_.window_cells; ++i) {
+      storage_.window[i] += other.storage_.window[i];
+    }
+    for (std::size_t i = 0; i < outside.cells(); ++i) {
+      storage_.below[i] += other.storage_.below[i];
+      storage_.above[i] += other.storage_.above[i];
+    }
+    const std::size_t fitting = std::min(other.spilled_, storage_.spill_capacity - spilled_);
+    std::copy_n(other.storage_.spill, fitting, storage_.spill + spilled_);
+    spilled_ += fitting;
+    below_n_ += other.below_n_;
+    outside_moments_.merge(other.outside_moments_);
+  }
+
   /// Moments of all samples so far; walks the window.
   [[nodiscard]] Moments moments() const {
     Moments all = outside_moments_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates interrupts under TDMA by the execution rules R1 to R6 of docs/rules.md, to the
+// Simulates interrupts under TDMA by the execution rules R1 to R7 of docs/rules.md, to the
 // nanosecond. Memory does not grow with the number of IRQs. Used on a host.
 #pragma once
 
@@ -13,6 +13,7 @@
 
 #include "latenz/arrivals.hpp"
 #include "latenz/handling.hpp"
+#include "latenz/limiter.hpp"
 #include "latenz/monitor.hpp"
 #include "latenz/system.hpp"
 #include "latenz/time.hpp"
@@ -121,12 +122,12 @@ class Simulator {
         figures_(system.sources().size()),
         partitions_(system.partitions()) {
     for (const Source& source : system.sources()) {
-      sources_.push_back(
-          {.partition = source.partition,
-           .monitored = System::interposed(source, mode),
-           .top = source.top,
-           .bottom = source.bottom,
-           .monitor = source.monitor ? Monitor(source.monitor->closed()) : Monitor()});
+      sources_.push_back({.partition = source.partition,
+                          .monitored = System::interposed(source, mode),
+                          .top = source.top,
+                          .bottom = source.bottom,
+                          .monitor = source.monitor ? Monitor(source.monitor->closed()) : Monitor(),
+                          .limiter = {}});
     }
     find_next_arrival();
   }
@@ -134,6 +135,15 @@ class Simulator {
   /// The monitor of a source is switched on at a time: whatever arrives earlier is handled as if
   /// there were none. So a learning phase precedes the monitored one (beckert2014, appendix A).
   void monitor_from(std::size_t source, Instant at) { sources_[source].monitored_from = at; }
+
+  /// Carries out R7: a source that exceeds its event model is masked. Otherwise all are taken to
+  /// keep their models, which costs nothing to check.
+  void limit_arrivals() {
+    limited_ = true;
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      sources_[i].limiter = system_.sources()[i].arrival.limiter();
+    }
+  }
 
   /// The system must outlive the simulator.
   Simulator(const System&&, Mode, std::vector<Arrivals>, std::int64_t, bool, Observer&) = delete;
@@ -175,6 +185,8 @@ class Simulator {
     Duration top;
     Duration bottom;
     Monitor monitor;
+    Limiter<longest_distance_vector> limiter;
+    Instant masked_until = Instant::long_ago();
   };
 
   struct Pending {
@@ -252,6 +264,13 @@ class Simulator {
     SourceState& source = sources_[index];
     const Instant arrival = next_arrival_;
     const Instant start = std::max(now_, arrival);
+    if (limited_) {
+      if (!source.limiter.permits(arrival)) {
+        mask(index, start);
+        return;
+      }
+      source.limiter.record(arrival);
+    }
     const bool foreign = owner_ != source.partition;
     now_ = start + source.top;
     bool accepted = false;
@@ -264,8 +283,19 @@ class Simulator {
     if (foreign) {
       handling = accepted ? Handling::interposed : Handling::delayed;
     }
-    enqueue(index, {arrival, start, source.bottom, index, handling}, accepted, foreign);
+    const Instant raised = arrivals_[index].at();
+    enqueue(index, {raised, start, source.bottom, index, handling}, accepted, foreign);
     arrivals_[index].advance();
+    find_next_arrival();
+  }
+
+  /// R7: what exceeds its source's limit waits for the first slot start at which it does not.
+  void mask(std::uint32_t index, Instant start) {
+    SourceState& source = sources_[index];
+    now_ = start + system_.costs().limit;
+    report(Activity::top_handler, source.partition, index, start);
+    source.masked_until = system_.table().start_from(source.limiter.earliest());
+    ++irqs_left_;  // it is looked for once more
     find_next_arrival();
   }
 
@@ -299,8 +329,10 @@ class Simulator {
     }
     std::uint32_t index = 0;
     for (const Arrivals& arrivals : arrivals_) {
-      if (arrivals.at() < next_arrival_) {
-        next_arrival_ = arrivals.at();
+      const Instant at =
+          limited_ ? std::max(arrivals.at(), sources_[index].masked_until) : arrivals.at();
+      if (at < next_arrival_) {
+        next_arrival_ = at;
         next_source_ = index;
       }
       ++index;
@@ -421,6 +453,7 @@ class Simulator {
   Duration slot_switch_;
   Mode mode_;
   bool from_top_;
+  bool limited_ = false;  ///< by R7
   Observer& observer_;
   std::vector<Arrivals> arrivals_;
   std::int64_t irqs_left_;

@@ -36,6 +36,15 @@ class SlotTable {
   [[nodiscard]] Duration cycle() const { return cycle_; }
   [[nodiscard]] Duration slot_switch() const { return slot_switch_; }
 
+  /// The first start of a slot at or after a time >= 0.
+  [[nodiscard]] Instant start_from(Instant at) const {
+    Instant start = Instant() + (cycle_ * whole_parts(at - Instant(), cycle_));
+    for (std::size_t i = 0; start < at; ++i) {
+      start += slots_[i].length;
+    }
+    return start;
+  }
+
   /// The most slot starts in any half-open window of this length.
   [[nodiscard]] Count switches(Duration window) const {
     if (window <= Duration()) {
@@ -47,7 +56,8 @@ class SlotTable {
     const Count cycles = whole_parts(window - Duration(1), cycle_);
     const Duration rest = window - (cycle_ * cycles);
     const auto starts = std::ranges::lower_bound(starts_within_, rest) - starts_within_.begin();
-    return (cycles * static_cast<Count>(slots_.size())) + starts;
+    const auto slots = static_cast<Count>(slots_.size());
+    return detail::saturating_add(detail::saturating_multiply(cycles, slots), starts);
   }
 
  private:

@@ -26,10 +26,11 @@ enum class Mode : std::uint8_t {
 
 /// What the hypervisor itself costs.
 struct Costs {
-  Duration slot_switch;     ///< at the start of every slot
-  Duration monitor;         ///< C_Mon
-  Duration schedule;        ///< C_sched
-  Duration context_switch;  ///< C_ctx
+  Duration slot_switch;          ///< at the start of every slot
+  Duration monitor;              ///< C_Mon
+  Duration schedule;             ///< C_sched
+  Duration context_switch;       ///< C_ctx
+  Duration limit = Duration(0);  ///< C_lim, to mask a source that exceeds its limit (R7)
 
   /// What interposing adds to a bottom handler, Eq. (13).
   [[nodiscard]] constexpr Duration interposing() const { return schedule + (context_switch * 2); }
@@ -42,6 +43,7 @@ struct Source {
   Duration bottom;  ///< C_BH, the bottom handler's worst case
   EventModel arrival;
   std::optional<DistanceVector> monitor;  ///< none: never interposed
+  bool learns = false;  ///< its first IRQs are only learned from: no monitor accepts them
 };
 
 /// Partitions are numbered 0 .. partitions() - 1. The owner of the numbers has checked the rest:

@@ -26,16 +26,34 @@ begin:
     b.eq    from_el2
     b       at_el1
 
+    .macro  reset_el1           // UNKNOWN after a reset, or a boot loader's
+    movz    x0, #0x0800
+    movk    x0, #0x30d0, lsl #16
+    msr     sctlr_el1, x0       // RES1; translation and caches off
+    .endm
+
 from_el3:                       // to secure EL1, whose interrupts are group 0: GICv2's reset state
-    mov     x0, #0x400          // lower levels are AArch64; no interrupt is routed to EL3
+    mov     x0, #0x430          // RES1; lower levels are AArch64; no interrupt is routed to EL3
     msr     scr_el3, x0
     msr     cptr_el3, xzr
+    mrs     x0, s3_1_c15_c2_1   // CPUECTLR_EL1 of a Cortex-A53
+    orr     x0, x0, #(1 << 6)   // SMPEN: coherent with others, before any cache is on
+    msr     s3_1_c15_c2_1, x0
+    reset_el1
     msr     spsr_el3, x1
     adr     x0, at_el1
     msr     elr_el3, x0
     eret
 
 from_el2:
+    adr     x0, _start          // what a boot loader has cached of us, and may write back later
+    adrp    x2, image_end
+    add     x2, x2, :lo12:image_end
+1:  dc      civac, x0
+    add     x0, x0, #64
+    cmp     x0, x2
+    b.lo    1b
+    dsb     sy
     mov     x0, #3              // EL1 may use the counters
     msr     cnthctl_el2, x0
     msr     cntvoff_el2, xzr
@@ -43,6 +61,14 @@ from_el2:
     msr     hcr_el2, x0
     mov     x0, #0x33ff
     msr     cptr_el2, x0
+    msr     hstr_el2, xzr       // nothing of EL1 and EL0 traps
+    mrs     x0, pmcr_el0
+    ubfx    x0, x0, #11, #5     // MDCR_EL2.HPMN: EL1 has all event counters
+    msr     mdcr_el2, x0
+    reset_el1
+    ic      iallu
+    dsb     sy
+    isb
     msr     spsr_el2, x1
     adr     x0, at_el1
     msr     elr_el2, x0

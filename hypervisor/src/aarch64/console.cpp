@@ -1,89 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aarch64/console.hpp"
 
+#include <atomic>
+
 #include "aarch64/mmio.hpp"
-#include "aarch64/spin_lock.hpp"
+#include "boards/board.hpp"
+#include "configuration.hpp"
+#include "line_rings.hpp"
 
 namespace latenz::hypervisor {
 namespace {
 
-constexpr std::size_t capacity = 0x4000;
-constexpr unsigned most_at_once = 16;
+LineRings<Configuration::most_partitions, 4096> rings;
+std::atomic<bool> sending;  // some CPU is
 
-SpinLock lock;
-const Board* on = nullptr;
-char ring[capacity];
-std::size_t first = 0;
-std::size_t waiting = 0;
-
-void push(std::string_view text) {
-  for (const char character : text) {
-    ring[(first + waiting) % capacity] = character;
-    ++waiting;
-  }
-}
-
-bool room() { return capacity - waiting >= Console::longest_line; }
-
-}  // namespace
-
-void Console::start(const Board& board) {
-  on = &board;
-  if (board.uart_kind == UartKind::pl011) {
-    Mmio::write32(board.uart + 0x30, Mmio::read32(board.uart + 0x30) | 0x101U);
-  } else {
-    Mmio::write32(board.uart, 0x14);  // reset state drops everything
-  }
-}
-
-bool Console::put(char character) {
-  const bool pl011 = on->uart_kind == UartKind::pl011;
-  const std::uint32_t full = pl011 ? Mmio::read32(on->uart + 0x18) & (1U << 5U)
-                                   : Mmio::read32(on->uart + 0x2C) & (1U << 4U);
+/// False if the UART's queue is full.
+bool put(char character) {
+  const std::uint64_t uart = board().uart;
+  const bool pl011 = board().uart_kind == UartKind::pl011;
+  const std::uint32_t full =
+      pl011 ? Mmio::read32(uart + 0x18) & (1U << 5U) : Mmio::read32(uart + 0x2C) & (1U << 4U);
   if (full != 0) return false;
-  Mmio::write32(on->uart + (pl011 ? 0x00 : 0x30), static_cast<std::uint8_t>(character));
+  Mmio::write32(uart + (pl011 ? 0x00 : 0x30), static_cast<std::uint8_t>(character));
   return true;
 }
 
-bool Console::has_room() {
-  const LockGuard guard(lock);
-  return room();
+void put_surely(char character) {
+  while (!put(character)) {
+  }
 }
 
-void Console::add(std::string_view prefix, std::string_view line) {
-  const LockGuard guard(lock);
-  if (!room()) return;
-  push(prefix);
-  push(line.substr(0, longest_line - prefix.size() - 1));
-  push("\n");
+}  // namespace
+
+void Console::start() {
+  const std::uint64_t uart = board().uart;
+  if (board().uart_kind == UartKind::pl011) {
+    Mmio::write32(uart + 0x30, Mmio::read32(uart + 0x30) | 0x101U);
+  } else {
+    Mmio::write32(uart, 0x14);  // reset state drops everything
+  }
 }
 
-void Console::pump() {
-  const LockGuard guard(lock);
-  for (unsigned i = 0; i < most_at_once && waiting > 0 && put(ring[first]); ++i) {
-    first = (first + 1) % capacity;
-    --waiting;
+bool Console::has_room(std::size_t partition) { return rings.has_room(partition); }
+
+void Console::add(std::size_t partition, std::string_view prefix, std::string_view line) {
+  rings.add(partition, prefix, line);
+}
+
+std::uint32_t Console::lost(std::size_t partition) { return rings.lost(partition); }
+
+bool Console::pump(unsigned most) {
+  if (rings.empty()) return false;
+  if (sending.exchange(true, std::memory_order_acquire)) return true;
+  rings.send(most, put);
+  sending.store(false, std::memory_order_release);
+  return !rings.empty();
+}
+
+/// Another CPU is at it for a few characters only, unless it has died there, or it is this one.
+void Console::take() {
+  constexpr unsigned most_tries = 1'000'000;
+  for (unsigned i = 0; i < most_tries && sending.exchange(true, std::memory_order_acquire); ++i) {
+    asm volatile("yield");
   }
 }
 
 void Console::drain() {
-  const LockGuard guard(lock);
-  while (waiting > 0) {
-    if (!put(ring[first])) continue;
-    first = (first + 1) % capacity;
-    --waiting;
-  }
+  while (!rings.empty()) rings.send(1, put);
 }
 
 void Console::print(std::string_view line) {
-  drain();
-  const LockGuard guard(lock);
-  for (const char character : line) {
-    while (!put(character)) {
-    }
-  }
-  while (!put('\n')) {
-  }
+  for (const char character : line) put_surely(character);
+  put_surely('\n');
 }
 
 }  // namespace latenz::hypervisor

@@ -1,39 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board's UART, shared: whole lines of partitions and of the hypervisor go into a ring, from
-// which only as many characters are sent at a time as the UART takes at once.
+// The board's UART, shared: whole lines of partitions and of the hypervisor about them go into a
+// ring of each partition. Whoever has time sends some characters, as many as the UART takes at
+// once; no CPU waits for another one.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-#include "boards/board.hpp"
-
 namespace latenz::hypervisor {
 
 class Console {
  public:
-  static constexpr std::size_t longest_line = 200;
+  /// What is sent at once on behalf of a guest that uses its console, at most.
+  static constexpr unsigned of_a_guest = 16;
+  /// The same where nothing else is to run: an interrupt may come.
+  static constexpr unsigned of_idle_time = 4;
 
-  static void start(const Board& board);
+  /// Lets the board's UART send.
+  static void start();
 
-  /// Whether a line of any length has room.
-  static bool has_room();
+  /// Whether a line of any length has room in a partition's ring. By the CPU that executes it.
+  static bool has_room(std::size_t partition);
 
-  /// Adds `prefix`, `line` and a line end; without room the line is dropped and counted.
-  static void add(std::string_view prefix, std::string_view line);
+  /// Adds `prefix`, `line` and a line end to a partition's ring; without room the line is dropped
+  /// and counted. By the CPU that executes the partition.
+  static void add(std::size_t partition, std::string_view prefix, std::string_view line);
 
-  /// Sends what the UART takes at once, at most as much as its queue holds.
-  static void pump();
+  /// Lines of a partition that were dropped.
+  static std::uint32_t lost(std::size_t partition);
 
-  /// Sends all; only when nothing has to be in time any more.
+  /// Sends at most so many characters; none if the UART takes none, or another CPU is at it.
+  ///
+  /// @return whether something is left
+  static bool pump(unsigned most);
+
+  /// From now on only the caller sends: what is left, then what it prints. Only when nothing has to
+  /// be in time any more.
+  static void take();
   static void drain();
-
-  /// Sends a line at once, behind all that waits.
   static void print(std::string_view line);
-
- private:
-  static bool put(char character);
 };
 
 }  // namespace latenz::hypervisor

@@ -17,7 +17,7 @@ struct InterruptId {
   static constexpr std::uint32_t arrival_timer = 30;  ///< CNTP: raises arrivals
   static constexpr std::uint32_t first_shared = 32;
   static constexpr std::uint32_t spurious = 1020;
-  static constexpr std::uint32_t end = 128;  ///< of those that a guest may own
+  static constexpr std::uint32_t end = 1024;  ///< of all that a controller may have
 };
 
 /// The distributor; `start` once, the rest by any CPU for what is its own.
@@ -28,14 +28,23 @@ class Distributor {
   void start_private() const;
   void enable(std::uint32_t id) const { write_bit(0x100, id); }
   void disable(std::uint32_t id) const { write_bit(0x180, id); }
+  /// The same for each ID whose bit is set in a bank of 32.
+  void enable_all(std::uint32_t bank, std::uint32_t bits) const { write_bank(0x100, bank, bits); }
+  void disable_all(std::uint32_t bank, std::uint32_t bits) const { write_bank(0x180, bank, bits); }
+  void clear_all_active(std::uint32_t bank, std::uint32_t bits) const {
+    write_bank(0x380, bank, bits);
+  }
   void set_active(std::uint32_t id) const { write_bit(0x300, id); }
   void clear_active(std::uint32_t id) const { write_bit(0x380, id); }
   void clear_pending(std::uint32_t id) const { write_bit(0x280, id); }
   void route(std::uint32_t id, std::uint32_t cpu) const;
 
  private:
-  void write_bit(std::uint32_t bank, std::uint32_t id) const {
-    Mmio::write32(base_ + bank + (std::uint64_t{id} / 32 * 4), 1U << (id % 32));
+  void write_bit(std::uint32_t registers, std::uint32_t id) const {
+    write_bank(registers, id / 32, 1U << (id % 32));
+  }
+  void write_bank(std::uint32_t registers, std::uint32_t bank, std::uint32_t bits) const {
+    Mmio::write32(base_ + registers + (std::uint64_t{bank} * 4), bits);
   }
   std::uint64_t base_ = 0;
 };
@@ -66,6 +75,7 @@ class VirtualControl {
   static constexpr unsigned registers = 4;
   static constexpr std::uint32_t all = (1U << registers) - 1;
   static constexpr std::uint32_t enable = 1U << 0U;
+  static constexpr std::uint32_t interrupt_when_almost_empty = 1U << 1U;
   static constexpr std::uint32_t interrupt_when_none_pending = 1U << 3U;
 
   explicit constexpr VirtualControl(std::uint64_t base) : base_(base) {}
@@ -103,6 +113,9 @@ struct ListEntry {
   static constexpr unsigned physical_shift = 10;
 
   static constexpr std::uint32_t id(std::uint32_t entry) { return entry & 0x3FFU; }
+  static constexpr bool only_pends(std::uint32_t entry) {
+    return (entry & (active | pending)) == pending;
+  }
   static constexpr bool valid(std::uint32_t entry) { return (entry & (active | pending)) != 0; }
 };
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "aarch64/caches.hpp"
 #include "aarch64/system_registers.hpp"
 #include "hypervisor.hpp"
 
@@ -112,8 +113,9 @@ Outcome serve_call(Partition& partition) {
 
 // --- System registers ----------------------------------------------------------------------------
 
-/// What is trapped: debug and performance registers and ACTLR_EL1 are there and do nothing, so is
-/// cache maintenance by set and way; all else does not exist.
+/// What is trapped: debug and performance registers and ACTLR_EL1 are there and do nothing; cache
+/// maintenance by set and way is for one line, which is cleaned too whatever was asked for; all
+/// else does not exist.
 Outcome serve_system_register(Partition& partition, std::uint64_t syndrome) {
   const std::uint64_t op0 = bits(syndrome, 20, 2);
   const std::uint64_t crn = bits(syndrome, 10, 4);
@@ -127,7 +129,9 @@ Outcome serve_system_register(Partition& partition, std::uint64_t syndrome) {
     Vcpu::inject_undefined();
     return Outcome::served;
   }
-  if (reads) write_x(partition.vcpu, bits(syndrome, 5, 5), 0);
+  const std::uint64_t number = bits(syndrome, 5, 5);
+  if (maintenance) Caches::clean_line(read_x(partition.vcpu, number));
+  if (reads) write_x(partition.vcpu, number, 0);
   Vcpu::skip_instruction();
   return Outcome::served;
 }

@@ -8,14 +8,29 @@
 guest_loader:
     movz    x20, #0x0B00, lsl #16   // GuestMachine::information
     ldp     x1, x2, [x20, #24]      // memory_begin, memory_size
-1:  dc      civac, x1               // nothing cached by an earlier life may be written back
-    stp     xzr, xzr, [x1]
+0:  dc      civac, x1               // nothing cached by an earlier life may be written back later
+    add     x3, x1, #64
+    dc      civac, x3
+    add     x3, x1, #128
+    dc      civac, x3
+    add     x3, x1, #192
+    dc      civac, x3
+    add     x1, x1, #256
+    subs    x2, x2, #256
+    b.hi    0b
+    dsb     sy
+    ldp     x1, x2, [x20, #24]
+1:  stp     xzr, xzr, [x1]
     stp     xzr, xzr, [x1, #16]
     stp     xzr, xzr, [x1, #32]
     stp     xzr, xzr, [x1, #48]
-    add     x1, x1, #64
-    subs    x2, x2, #64
-    b.ne    1b
+    stp     xzr, xzr, [x1, #64]
+    stp     xzr, xzr, [x1, #80]
+    stp     xzr, xzr, [x1, #96]
+    stp     xzr, xzr, [x1, #112]
+    add     x1, x1, #128
+    subs    x2, x2, #128
+    b.hi    1b
     ldr     x3, [x20, #56]          // copies
     add     x4, x20, #64
 2:  cbz     x3, 4f
@@ -48,6 +63,8 @@ guest_loader:
     .balign 2048
     .global guest_idle
 guest_idle:                         // what runs where nothing is to run
+    hvc     #0xca3                  // time for the console; x0: whether it could use more
+    cbnz    x0, guest_idle
     wfi
     b       guest_idle
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aarch64/own_translation.hpp"
 
+#include "aarch64/processor.hpp"
 #include "aarch64/system_registers.hpp"
 #include "aarch64/translation_table.hpp"
 #include "boards/board.hpp"
@@ -10,7 +11,7 @@ extern "C" {
 extern const std::uint8_t image_begin[];  // image.ld
 extern const std::uint8_t constants_begin[];
 extern const std::uint8_t data_begin[];
-extern const std::uint8_t image_end[];
+extern const std::uint8_t stacks[];
 }
 
 namespace latenz::hypervisor {
@@ -32,12 +33,22 @@ bool map_around(std::uint64_t begin, std::uint64_t size, std::uint64_t attribute
   return map(first, (begin + size + page - 1) / page * page, attributes);
 }
 
+/// All but the lowest page of each.
+bool map_stacks() {
+  bool mapped = true;
+  for (std::uint64_t cpu = 0; cpu < Processor::most; ++cpu) {
+    const std::uint64_t begin = at(stacks) + (cpu * stack_distance);
+    mapped = mapped && map(begin + page, begin + stack_distance, Stage1::data);
+  }
+  return mapped;
+}
+
 }  // namespace
 
 void OwnTranslation::build() {
   const bool built = map(at(image_begin), at(constants_begin), Stage1::code) &&
                      map(at(constants_begin), at(data_begin), Stage1::constants) &&
-                     map(at(data_begin), at(image_end), Stage1::data) &&
+                     map(at(data_begin), at(stacks), Stage1::data) && map_stacks() &&
                      map_around(Configuration::address, sizeof(Configuration), Stage1::constants) &&
                      map_around(board().distributor, page, Stage1::registers) &&
                      map_around(board().cpu_interface, 2 * page, Stage1::registers) &&

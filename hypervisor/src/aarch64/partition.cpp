@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "aarch64/caches.hpp"
 #include "aarch64/system_registers.hpp"
 #include "boards/board.hpp"
 #include "latenz/text.hpp"
@@ -28,7 +29,7 @@ bool Partition::build(const Configuration& configuration, std::uint32_t index) {
   Text<sizeof prefix_> prefix;
   prefix.add(name()).add("| ");
   std::copy_n(prefix.view().begin(), prefix.view().size(), prefix_);
-  console.begin({prefix_, prefix.view().size()});
+  console.begin({prefix_, prefix.view().size()}, index);
   tell(configuration, index);
   own_interrupts(configuration, index);
   if (!map_machine() || !map(configuration, index)) return false;
@@ -36,7 +37,27 @@ bool Partition::build(const Configuration& configuration, std::uint32_t index) {
   vcpu.translation = table_.address() | (static_cast<std::uint64_t>(index + 1) << 48U);
   vcpu.gic.reset();
   vcpu.reset(GuestMachine::loader);
+  clean(configuration, index);
   return true;
+}
+
+/// What its guest reads first, past the caches, and what others may have cached of its memory: the
+/// hypervisor of the information page, a boot loader of the rest. Its own memory the loader cleans.
+void Partition::clean(const Configuration& configuration, std::uint32_t index) const {
+  const auto at = [](const void* object) { return reinterpret_cast<std::uint64_t>(object); };
+  Caches::clean_to_memory(at(&information_), page);
+  Caches::clean_to_memory(at(&report_), page);
+  for (const ImageEntry& image : entry_->images) Caches::clean_to_memory(image.stored, image.size);
+  for (std::uint32_t i = 0; i < configuration.mappings; ++i) {
+    const MappingEntry& each = configuration.mapping[i];
+    if (each.partition != index || (each.flags & MappingEntry::device) != 0) continue;
+    Caches::clean_to_memory(each.physical, each.size);
+  }
+}
+
+std::uint64_t Partition::progress() const {
+  Caches::forget_line(&report_.progress);  // the guest may write past the caches
+  return *const_cast<const volatile std::uint64_t*>(&report_.progress);
 }
 
 void Partition::tell(const Configuration& configuration, std::uint32_t index) {
@@ -99,9 +120,20 @@ bool Partition::map(const Configuration& configuration, std::uint32_t index) {
 
 void Partition::restart() {
   ++restarts_;
-  ready_ = false;
+  ready_.store(false, std::memory_order_release);
   vcpu.reset(GuestMachine::loader);
   vcpu.gic.reset();
+  forget_translations();
+}
+
+/// What its former life had translated; another partition may be loaded now.
+void Partition::forget_translations() const {
+  const std::uint64_t loaded = VttbrEl2::read();
+  VttbrEl2::write(vcpu.translation);
+  instruction_barrier();
+  forget_guest_translations();
+  VttbrEl2::write(loaded);
+  instruction_barrier();
 }
 
 void Partition::fault(std::string_view what, std::uint64_t address) {
@@ -109,8 +141,9 @@ void Partition::fault(std::string_view what, std::uint64_t address) {
   Text<120> told;
   told.add("hypervisor: ").add(name()).add(": ").add(what).add(" at ").add_hex(ElrEl2::read());
   told.add(", address ").add_hex(address);
-  Console::add("", told.view());
-  if ((entry_->flags & PartitionEntry::restart_on_fault) != 0) {
+  Console::add(vcpu.partition, "", told.view());
+  if (!is_running()) return;
+  if ((entry_->flags & PartitionEntry::restart_on_fault) != 0 && faults_ <= entry_->restarts) {
     restart();
   } else {
     end(State::stopped);

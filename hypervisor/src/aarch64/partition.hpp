@@ -2,6 +2,7 @@
 // A partition: its guest, the memory and devices it may reach, and what became of it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -29,26 +30,28 @@ class Partition {
   /// runs next.
   void restart();
 
-  [[nodiscard]] bool is_running() const { return state_ == State::running; }
-  [[nodiscard]] State state() const { return state_; }
+  [[nodiscard]] bool is_running() const { return state() == State::running; }
+  [[nodiscard]] State state() const { return state_.load(std::memory_order_acquire); }
   /// Its devices stay silent from then on.
   void end(State how) {
-    state_ = how;
+    state_.store(how, std::memory_order_release);
     vcpu.gic.reset();
   }
 
-  /// A guest did what it must not. It is stopped, or restarted if configured so.
+  /// A guest did what it must not. It is stopped, or restarted if configured so; one that does not
+  /// run any more is told of only.
   void fault(std::string_view what, std::uint64_t address);
 
   [[nodiscard]] std::string_view name() const { return text_of(entry_->name); }
   [[nodiscard]] std::uint32_t cpu() const { return entry_->cpu; }
-  [[nodiscard]] std::uint64_t progress() const { return report_.progress; }
+  [[nodiscard]] std::uint64_t progress() const;
   [[nodiscard]] std::uint32_t faults() const { return faults_; }
   [[nodiscard]] std::uint32_t restarts() const { return restarts_; }
   [[nodiscard]] bool awaited() const {
-    return (entry_->flags & PartitionEntry::says_ready) != 0 && !ready_ && is_running();
+    return (entry_->flags & PartitionEntry::says_ready) != 0 && is_running() &&
+           !ready_.load(std::memory_order_acquire);
   }
-  void say_ready() { ready_ = true; }
+  void say_ready() { ready_.store(true, std::memory_order_release); }
   [[nodiscard]] bool has_console() const {
     return (entry_->flags & PartitionEntry::has_console) != 0;
   }
@@ -60,13 +63,15 @@ class Partition {
   void tell(const Configuration& configuration, std::uint32_t index);
   [[nodiscard]] bool map(const Configuration& configuration, std::uint32_t index);
   [[nodiscard]] bool map_machine();
+  void forget_translations() const;
+  void clean(const Configuration& configuration, std::uint32_t index) const;
   void own_interrupts(const Configuration& configuration, std::uint32_t index);
 
   const PartitionEntry* entry_ = nullptr;
   TranslationTable table_;
-  char prefix_[36]{};  ///< of its console's lines
-  State state_ = State::running;
-  bool ready_ = false;
+  char prefix_[36]{};                          ///< of its console's lines
+  std::atomic<State> state_ = State::running;  ///< other CPUs look at it, and at the next
+  std::atomic<bool> ready_ = false;
   std::uint32_t faults_ = 0;
   std::uint32_t restarts_ = 0;
   alignas(TranslationTable::page) InformationPage information_{};

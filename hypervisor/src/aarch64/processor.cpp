@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "aarch64/caches.hpp"
 #include "aarch64/system_registers.hpp"
 #include "aarch64/translation_table.hpp"
 #include "latenz/guest_machine.hpp"
@@ -16,7 +17,6 @@ extern std::uint8_t stacks[];  // image.ld
 namespace latenz::hypervisor {
 namespace {
 
-constexpr std::uint64_t stack_size = 0x2000;
 constexpr std::uint8_t idle_vmid = 0xFF;
 
 TranslationTable idle_table;
@@ -33,10 +33,25 @@ constexpr std::uint64_t confined = (1ULL << 0U) |   // VM: stage 2 translation
                                    (1ULL << 22U) |  // TSW: cache maintenance by set and way
                                    (1ULL << 31U);   // RW: EL1 is AArch64
 
-/// MDCR_EL2: debug registers, OS lock, performance monitors. Bits 0 to 4 are counters for EL1: none
-/// are kept from it, as none can be reached.
-constexpr std::uint64_t debug_trapped =
-    (1ULL << 5U) | (1ULL << 6U) | (1ULL << 9U) | (1ULL << 10U) | (1ULL << 11U);
+/// MDCR_EL2: debug registers, OS lock and performance monitors trap.
+constexpr std::uint64_t debug_trapped = (1ULL << 5U) |   // TPMCR
+                                        (1ULL << 6U) |   // TPM
+                                        (1ULL << 9U) |   // TDA
+                                        (1ULL << 10U) |  // TDOSA
+                                        (1ULL << 11U);   // TDRA
+
+/// MDCR_EL2.HPMN: all event counters are EL1's, which cannot reach them; 0 is not allowed.
+std::uint64_t counters_of_el1() { return (PmcrEl0::read() >> 11U) & 0x1FU; }
+
+/// CPTR_EL2: what is RES1, and TTA: trace registers trap.
+constexpr std::uint64_t trace_trapped = 0x33FF | (1ULL << 20U);
+
+/// HSTR_EL2: of AArch32's system registers only c15, which is implementation defined. T13 would
+/// take the thread pointer from 32-bit programs.
+constexpr std::uint64_t aarch32_trapped = 1ULL << 15U;
+
+/// CNTHCTL_EL2: EL1 may read the physical counter, not use its timer.
+constexpr std::uint64_t counter_readable = 1;
 
 constexpr std::uint64_t stage2_control = 28ULL |          // T0SZ: 36 bits
                                          (1ULL << 6U) |   // SL0: from level 1
@@ -61,18 +76,19 @@ bool build_idle() {
 
 void Processor::start(std::uint32_t cpu) {
   index = cpu;
-  stack_end = reinterpret_cast<std::uint64_t>(stacks) + ((cpu + 1) * stack_size);
+  stack_end = reinterpret_cast<std::uint64_t>(stacks) + ((cpu + 1) * stack_distance);
   interface = CpuInterface(board().cpu_interface);
   idle.partition = idle_partition;
   idle.translation = idle_table.address() | (std::uint64_t{idle_vmid} << 48U);
   idle.reset(GuestMachine::loader + loader_offset(guest_idle));
   TpidrEl2::write(reinterpret_cast<std::uint64_t>(this));
+  if (cpu == 0) Caches::find();
   VtcrEl2::write(stage2_control);
   HcrEl2::write(confined);
-  CptrEl2::write(0x33FF | (1ULL << 20U));  // RES1; trace registers
-  HstrEl2::write(0xFFFF);                  // AArch32 system registers
-  MdcrEl2::write(debug_trapped);
-  CnthctlEl2::write(1);  // EL1 may read the physical counter, not use its timer
+  CptrEl2::write(trace_trapped);
+  HstrEl2::write(aarch32_trapped);
+  MdcrEl2::write(debug_trapped | counters_of_el1());
+  CnthctlEl2::write(counter_readable);
   CntvOffset::write(0);
   CnthpControl::write(0);
   CntpControl::write(0);

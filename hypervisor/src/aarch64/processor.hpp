@@ -22,12 +22,17 @@ struct Processor {
   Vcpu* running = nullptr;
   CpuInterface interface;
   Vcpu idle;                          ///< executed where no guest is to
-  std::uint64_t longest_service = 0;  ///< ticks that a trap of a guest took
+  std::uint64_t longest_service = 0;  ///< ticks of the longest visit that was no other section's
+  std::uint64_t spurious = 0;         ///< entries by an interrupt that was gone by then
+  std::uint64_t idle_errors = 0;      ///< asynchronous errors of no guest
 
   /// Registers of EL2 that confine guests, and the interrupts of this CPU.
   void start(std::uint32_t cpu);
 };
 static_assert(offsetof(Processor, stack_end) == 0, "vectors.S knows where it is");
+
+/// From one CPU's stack to the next, the lowest page of which is not mapped: image.ld, start.S.
+inline constexpr std::uint64_t stack_distance = 0x4000;
 
 extern Processor processors[Processor::most];
 

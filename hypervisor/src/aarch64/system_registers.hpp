@@ -37,15 +37,21 @@ LATENZ_SYSTEM_REGISTER(HstrEl2, "hstr_el2");
 LATENZ_SYSTEM_REGISTER(MairEl2, "mair_el2");
 LATENZ_SYSTEM_REGISTER(MdcrEl2, "mdcr_el2");
 LATENZ_SYSTEM_REGISTER(MpidrEl1, "mpidr_el1");
+LATENZ_SYSTEM_REGISTER(PmcrEl0, "pmcr_el0");
 LATENZ_SYSTEM_REGISTER(SctlrEl2, "sctlr_el2");
 LATENZ_SYSTEM_REGISTER(SpsrEl2, "spsr_el2");
 LATENZ_SYSTEM_REGISTER(TcrEl2, "tcr_el2");
+LATENZ_SYSTEM_REGISTER(TcrEl1, "tcr_el1");
 LATENZ_SYSTEM_REGISTER(TpidrEl2, "tpidr_el2");
 LATENZ_SYSTEM_REGISTER(Ttbr0El2, "ttbr0_el2");
 LATENZ_SYSTEM_REGISTER(VmpidrEl2, "vmpidr_el2");
 LATENZ_SYSTEM_REGISTER(VpidrEl2, "vpidr_el2");
 LATENZ_SYSTEM_REGISTER(VtcrEl2, "vtcr_el2");
 LATENZ_SYSTEM_REGISTER(VttbrEl2, "vttbr_el2");
+LATENZ_SYSTEM_REGISTER(CcsidrEl1, "ccsidr_el1");
+LATENZ_SYSTEM_REGISTER(ClidrEl1, "clidr_el1");
+LATENZ_SYSTEM_REGISTER(CsselrEl1, "csselr_el1");
+LATENZ_SYSTEM_REGISTER(IsrEl1, "isr_el1");
 LATENZ_SYSTEM_REGISTER(MidrEl1, "midr_el1");
 LATENZ_SYSTEM_REGISTER(VbarEl1, "vbar_el1");
 LATENZ_SYSTEM_REGISTER(ElrEl1, "elr_el1");
@@ -60,6 +66,11 @@ LATENZ_SYSTEM_REGISTER(EsrEl1, "esr_el1");
 /// Of EL1 and its guests, on this CPU: whatever was there before we came.
 inline void forget_translations() {
   asm volatile("dsb sy\n tlbi alle1\n dsb sy\n isb" ::: "memory");
+}
+
+/// Of the guest whose translation is in VTTBR_EL2, on this CPU: no other runs it.
+inline void forget_guest_translations() {
+  asm volatile("dsb nshst\n tlbi vmalls12e1\n dsb nsh\n isb" ::: "memory");
 }
 
 /// The system counter now, not read early.

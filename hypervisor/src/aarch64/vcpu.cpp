@@ -2,6 +2,7 @@
 #include "aarch64/vcpu.hpp"
 
 #include "aarch64/system_registers.hpp"
+#include "instruction_state.hpp"
 
 extern "C" void save_vectors(latenz::hypervisor::VectorState* state);        // vectors.S
 extern "C" void load_vectors(const latenz::hypervisor::VectorState* state);  // vectors.S
@@ -12,31 +13,40 @@ namespace {
 constexpr std::uint64_t el1_all_masked = 0x3C5;
 constexpr std::uint64_t el1_reset_control = 0x30D0'0800;  // SCTLR_EL1: what is RES1; all off
 constexpr std::size_t control_register = 0;               // its place in the list below
+constexpr std::size_t translation_control = 24;
+constexpr std::uint64_t no_walks = (1ULL << 7U) | (1ULL << 23U);  // TCR_EL1: EPD0, EPD1
 
 /// Calls with the name of each register in SystemState, as a string literal, and its place.
 // clang-format off: it never agrees with itself here
 #define LATENZ_EACH_SYSTEM_REGISTER(ACTION)                                       \
   ACTION(0, "sctlr_el1") ACTION(1, "ttbr0_el1") ACTION(2, "ttbr1_el1")            \
-  ACTION(3, "tcr_el1") ACTION(4, "mair_el1") ACTION(5, "amair_el1")               \
+  ACTION(3, "spsr_el1") ACTION(4, "mair_el1") ACTION(5, "amair_el1")              \
   ACTION(6, "vbar_el1") ACTION(7, "contextidr_el1") ACTION(8, "tpidr_el0")        \
   ACTION(9, "tpidr_el1") ACTION(10, "tpidrro_el0") ACTION(11, "esr_el1")          \
   ACTION(12, "far_el1") ACTION(13, "afsr0_el1") ACTION(14, "afsr1_el1")           \
   ACTION(15, "par_el1") ACTION(16, "cpacr_el1") ACTION(17, "cntkctl_el1")         \
   ACTION(18, "cntv_cval_el0") ACTION(19, "cntv_ctl_el0") ACTION(20, "csselr_el1") \
-  ACTION(21, "sp_el0") ACTION(22, "sp_el1") ACTION(23, "elr_el1")                 \
-  ACTION(24, "spsr_el1")
+  ACTION(21, "sp_el0") ACTION(22, "sp_el1") ACTION(23, "elr_el1")
 // clang-format on
 
 void save_system(SystemState& state) {  // NOLINT(misc-const-correctness): by the assembly
 #define LATENZ_SAVE(place, name) asm volatile("mrs %0, " name : "=r"(state.value[place]));
   LATENZ_EACH_SYSTEM_REGISTER(LATENZ_SAVE)
+  state.value[translation_control] = TcrEl1::read();
 #undef LATENZ_SAVE
 }
 
-void load_system(const SystemState& state) {
+/// No table is walked while its root is one guest's and the rest another's: processors look ahead
+/// (Cortex-A72 erratum 1319367, -A55 1530924, -A76 1165522).
+void load_system(const SystemState& state, std::uint64_t translation) {
+  TcrEl1::write(state.value[translation_control] | no_walks);
+  instruction_barrier();
+  VttbrEl2::write(translation);
 #define LATENZ_LOAD(place, name) asm volatile("msr " name ", %0" ::"r"(state.value[place]));
   LATENZ_EACH_SYSTEM_REGISTER(LATENZ_LOAD)
 #undef LATENZ_LOAD
+  instruction_barrier();
+  TcrEl1::write(state.value[translation_control]);
 }
 
 /// Where EL1 takes a synchronous exception from a mode, behind the base of its vectors.
@@ -59,9 +69,8 @@ void Vcpu::reset(std::uint64_t entry) {
 }
 
 void Vcpu::load() {
-  load_system(system);
+  load_system(system, translation);
   load_vectors(&vectors);
-  VttbrEl2::write(translation);
   ElrEl2::write(program_counter);
   SpsrEl2::write(processor_state);
   gic.load();
@@ -76,7 +85,10 @@ void Vcpu::save() {
   gic.save();
 }
 
-void Vcpu::skip_instruction() { ElrEl2::write(ElrEl2::read() + 4); }
+void Vcpu::skip_instruction() {
+  ElrEl2::write(ElrEl2::read() + instruction_bytes(EsrEl2::read()));
+  SpsrEl2::write(behind_instruction(SpsrEl2::read()));
+}
 
 void Vcpu::inject_undefined() {
   constexpr std::uint64_t unknown_reason = 1ULL << 25U;  // class 0, a 32 bit instruction

@@ -46,7 +46,8 @@ vectors:
     fault   4
     fault   5
     fault   6
-    fault   7
+    .balign 0x80
+    b       error_taken
     .balign 0x80
     save_guest  guest_trap          // synchronous, from AArch64
     .balign 0x80
@@ -104,6 +105,32 @@ own_fault:
     mov     sp, x4
 1:  bl      on_own_fault
     b       .
+
+error_taken:                        // in take_error only: elsewhere errors are masked
+    mrs     x0, spsr_el2
+    orr     x0, x0, #(1 << 8)
+    msr     spsr_el2, x0
+    eret
+
+    .global pending_errors
+    .global pending_errors_known
+pending_errors:                     // of all that this CPU has done until now: ISR_EL1
+    dsb     sy
+    isb
+    mrs     x0, isr_el1
+pending_errors_known:
+    ret
+
+    .global take_error
+take_error:                         // lets a pending one be taken, and nothing come of it
+    mrs     x1, elr_el2
+    mrs     x2, spsr_el2
+    msr     daifclr, #4
+    isb
+    msr     daifset, #4
+    msr     elr_el2, x1
+    msr     spsr_el2, x2
+    ret
 
     .global save_vectors            // x0: FPSR, FPCR, 32 registers of 16 bytes
 save_vectors:

@@ -15,8 +15,8 @@ constexpr std::uint8_t identification_bytes[] = {0x11, 0x10, 0x14, 0x00, 0x0D, 0
 
 std::uint32_t VirtualConsole::read(std::uint32_t offset, unsigned /*bytes*/) const {
   if (offset == flags) {
-    Console::pump();
-    return receive_empty | (Console::has_room() ? transmit_empty : transmit_full);
+    Console::pump(Console::of_a_guest);
+    return receive_empty | (Console::has_room(partition_) ? transmit_empty : transmit_full);
   }
   if (offset == control) return control_;
   if (offset >= identification && offset < identification + (4 * sizeof identification_bytes)) {
@@ -38,9 +38,9 @@ void VirtualConsole::put(char character) {
     line_[length_++] = printable ? character : '.';
     if (length_ < sizeof line_) return;
   }
-  Console::add(prefix_, {line_, length_});
+  Console::add(partition_, prefix_, {line_, length_});
   length_ = 0;
-  Console::pump();
+  Console::pump(Console::of_a_guest);
 }
 
 }  // namespace latenz::hypervisor

@@ -13,9 +13,11 @@ namespace latenz::hypervisor {
 
 class VirtualConsole {
  public:
-  /// @param prefix lives as long as this
-  void begin(std::string_view prefix) {
+  /// @param prefix     lives as long as this
+  /// @param partition  whose it is
+  void begin(std::string_view prefix, std::size_t partition) {
     prefix_ = prefix;
+    partition_ = partition;
     control_ = as_after_reset;
   }
 
@@ -29,6 +31,7 @@ class VirtualConsole {
   void put(char character);
 
   std::string_view prefix_;
+  std::size_t partition_ = 0;
   char line_[160]{};
   std::size_t length_ = 0;
   std::uint32_t control_ = 0;

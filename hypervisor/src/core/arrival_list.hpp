@@ -2,6 +2,7 @@
 // The arrivals that the hypervisor raises by a timer of its own. Freestanding.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -30,7 +31,7 @@ class ArrivalList {
   /// When the next one comes; never if all are done.
   [[nodiscard]] Instant time() const {
     if (done()) return Instant::never();
-    return round_start_ + Duration(static_cast<std::int64_t>(entries_[at_].time_ns));
+    return time_of(entries_[at_]);
   }
 
   /// Whose it is; only if not done.
@@ -38,14 +39,37 @@ class ArrivalList {
     return static_cast<std::uint16_t>(entries_[at_].source);
   }
 
-  void advance() {
-    if (++at_ < entries_.size()) return;
+  void advance() { go_to(at_ + 1); }
+
+  /// Leaves out those of the next one's source up to that time, exclusive, or to the first of
+  /// another source; the same few steps for each doubling of their number. Only if not done.
+  void pass_over(Instant end) {
+    const std::span run = entries_.subspan(at_, entries_[at_].run);
+    const auto earlier = [&](const ArrivalEntry& each) { return time_of(each) < end; };
+    go_to(at_ + static_cast<std::size_t>(std::ranges::partition_point(run, earlier) - run.begin()));
+  }
+
+  /// Notes the lengths of runs in a list.
+  static void find_runs(std::span<ArrivalEntry> entries) {
+    for (std::size_t i = entries.size(); i-- > 0;) {
+      const bool goes_on = i + 1 < entries.size() && entries[i + 1].source == entries[i].source;
+      entries[i].run = goes_on ? entries[i + 1].run + 1 : 1;
+    }
+  }
+
+ private:
+  [[nodiscard]] Instant time_of(const ArrivalEntry& entry) const {
+    return round_start_ + Duration(static_cast<std::int64_t>(entry.time_ns));
+  }
+
+  void go_to(std::size_t next) {
+    at_ = next;
+    if (at_ < entries_.size()) return;
     at_ = 0;
     round_start_ += period_;
     --rounds_left_;
   }
 
- private:
   std::span<const ArrivalEntry> entries_;
   std::uint64_t rounds_left_ = 0;
   Duration period_;

@@ -28,9 +28,12 @@ class Clock {
     return ticks((time_ns / second * hz_) + (((time_ns % second * hz_) + second - 1) / second));
   }
 
-  /// Whether no tick is cut by it.
-  [[nodiscard]] constexpr bool is_whole(std::uint64_t time_ns) const {
-    return time_ns % second * hz_ % second == 0;
+  /// Whether ticks are no longer than nanoseconds, so that stamps are exact.
+  [[nodiscard]] constexpr bool is_exact() const { return hz_ >= second; }
+
+  /// What at_most() leaves out, in parts of a tick: 1'000'000'000 are a whole one.
+  [[nodiscard]] constexpr std::uint32_t remainder(std::uint64_t time_ns) const {
+    return static_cast<std::uint32_t>(time_ns % second * hz_ % second);
   }
 
   [[nodiscard]] constexpr Duration duration(std::uint64_t time_ns) const {

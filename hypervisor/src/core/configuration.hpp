@@ -11,6 +11,9 @@
 
 namespace latenz::hypervisor {
 
+/// What an image is built for: the hypervisor probes nothing, and memory of zeros names none.
+enum class BoardNumber : std::uint32_t { none = 0, virt = 1, zcu102 = 2 };
+
 enum class Mode : std::uint32_t { plain, paper, carry };
 
 /// Zero terminated if it is shorter.
@@ -43,6 +46,8 @@ struct PartitionEntry {
   std::uint64_t entry;         ///< guest physical address
   std::uint64_t argument;      ///< in x0
   std::array<ImageEntry, 4> images;
+  std::uint32_t restarts;  ///< after so many faults it is stopped all the same
+  std::uint32_t reserved;
 };
 
 /// A slot of the TDMA cycle of the first CPU; no slot: one partition has it for itself.
@@ -63,9 +68,13 @@ struct SourceEntry {
   std::uint32_t interrupt;  ///< ID at the guest's GIC
   std::uint32_t distances;  ///< delta-minus(2), (3), ... of the monitor, closed
   std::uint32_t first_distance;
-  std::uint32_t learned;       ///< length of the vector to be learned; 0: nothing is learned
-  std::uint64_t learn_events;  ///< the monitor is switched on after so many, `distances` allowed
-  std::uint64_t bottom_ns;     ///< C_BH, also the budget of an interposed job
+  std::uint32_t learned;          ///< length of the vector to be learned; 0: nothing is learned
+  std::uint64_t learn_events;     ///< the monitor is switched on after so many, `distances` allowed
+  std::uint64_t bottom_ns;        ///< C_BH, also the budget of an interposed job
+  std::uint32_t limit_distances;  ///< delta-minus(2), (3), ... of the source's limit (R7), closed
+  std::uint32_t first_limit_distance;
+  std::uint64_t limit_period_ns;  ///< 0: its distances alone limit it, if it has any
+  std::uint64_t limit_jitter_ns;
 };
 
 /// Memory or a device's registers that a partition may access.
@@ -90,19 +99,20 @@ struct InterruptEntry {
 struct ArrivalEntry {
   std::uint64_t time_ns;  ///< from the start of the first TDMA cycle; never decreasing
   std::uint32_t source;
-  std::uint32_t reserved;
+  std::uint32_t
+      run;  ///< so many of the source follow each other from here on; the hypervisor's own
 };
 
 struct Configuration {
   static constexpr std::uint64_t expected_magic = 0x5648'5A4E'4554'414C;  ///< "LATENZHV"
-  static constexpr std::uint32_t current_version = 1;
+  static constexpr std::uint32_t current_version = 3;
   static constexpr std::uint64_t address = 0x4040'0000;  ///< on every board
   static constexpr std::size_t most_partitions = 8;
   static constexpr std::size_t most_slots = 64;
   static constexpr std::size_t most_sources = 32;
   static constexpr std::size_t most_mappings = 32;
   static constexpr std::size_t most_interrupts = 32;
-  static constexpr std::size_t most_distances = 512;
+  static constexpr std::size_t most_distances = 1024;
   static constexpr std::uint32_t trace_on = 1U << 0U;
 
   std::uint64_t magic;
@@ -124,6 +134,8 @@ struct Configuration {
   std::uint64_t trace;              ///< physical address of TraceRecord[]
   std::uint64_t trace_records;      ///< the last so many are kept
   std::uint64_t least_cycles;       ///< TDMA cycles before the end, even if all is done
+  BoardNumber board;
+  std::uint32_t reserved;
   std::array<PartitionEntry, most_partitions> partition;
   std::array<SlotEntry, most_slots> slot;
   std::array<SourceEntry, most_sources> source;
@@ -132,10 +144,11 @@ struct Configuration {
   std::array<std::int64_t, most_distances> distance_ns;
 };
 
-static_assert(sizeof(PartitionEntry) == 176 && sizeof(SlotEntry) == 16);
-static_assert(sizeof(SourceEntry) == 72 && sizeof(MappingEntry) == 32);
-static_assert(offsetof(Configuration, crc) == 16 && offsetof(Configuration, partition) == 112);
+static_assert(sizeof(PartitionEntry) == 184 && sizeof(SlotEntry) == 16);
+static_assert(sizeof(SourceEntry) == 96 && sizeof(MappingEntry) == 32);
+static_assert(offsetof(Configuration, crc) == 16 && offsetof(Configuration, partition) == 120);
+static_assert(offsetof(Configuration, board) == 112, "start.S reads it");
 static_assert(sizeof(Configuration) ==
-              112 + (8 * 176) + (64 * 16) + (32 * 72) + (32 * 32) + (32 * 8) + (512 * 8));
+              120 + (8 * 184) + (64 * 16) + (32 * 96) + (32 * 32) + (32 * 8) + (1024 * 8));
 
 }  // namespace latenz::hypervisor

@@ -2,8 +2,10 @@
 #include "configuration_check.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <span>
+#include <tuple>
 
 #include "latenz/crc32.hpp"
 #include "trace.hpp"
@@ -14,11 +16,12 @@ namespace {
 constexpr std::uint64_t block = 0x20'0000;
 constexpr std::uint64_t page = 0x1000;
 constexpr std::uint64_t record_size = sizeof(TraceRecord);
+constexpr std::uint64_t image_begin = 0x4020'0000;  // image.ld
 constexpr std::uint64_t memory_begin = Configuration::address;
 constexpr std::uint64_t memory_of_board = 0x4000'0000;
 constexpr std::uint64_t guest_end = 1ULL << 35U;
 constexpr std::uint32_t first_guest_interrupt = 32;
-constexpr std::uint32_t guest_interrupts = 128;
+constexpr std::uint32_t guest_interrupts = 1020;
 
 /// Whether a range lies in the board's memory, behind the hypervisor.
 bool in_memory(const Configuration& configuration, std::uint64_t begin, std::uint64_t size) {
@@ -108,20 +111,37 @@ bool has_other_owner(const Configuration& configuration, const SourceEntry& sour
   return std::ranges::any_of(owned, owns) || std::ranges::any_of(sources, raises);
 }
 
+/// Of a vector in the table of distances.
+std::string_view problem_of_vector(std::uint32_t first, std::uint32_t length) {
+  constexpr std::uint32_t longest = 64;
+  if (length > longest) return "source: too many distances";
+  const bool there = first <= Configuration::most_distances - length;
+  return there ? std::string_view() : "source: distances not there";
+}
+
+std::string_view problem_of_limit(const SourceEntry& source) {
+  if (source.limit_period_ns > INT64_MAX || source.limit_jitter_ns > INT64_MAX) {
+    return "source: limit too long";
+  }
+  if (source.limit_period_ns == 0 && source.limit_jitter_ns > 0) {
+    return "source: limit has jitter, but no period";
+  }
+  return problem_of_vector(source.first_limit_distance, source.limit_distances);
+}
+
 std::string_view problem_of(const Configuration& configuration, const SourceEntry& source) {
   if (configuration.slots == 0) return "source: there are no slots";
   if (source.partition >= configuration.partitions) return "source: no such partition";
   if (source.interrupt < first_guest_interrupt || source.interrupt >= guest_interrupts) {
-    return "source: interrupt not 32 to 127";
+    return "source: interrupt not 32 to 1019";
   }
   if ((source.flags & SourceEntry::is_device) != 0 && has_other_owner(configuration, source)) {
     return "source: its device's interrupt has another owner";
   }
-  constexpr std::uint32_t longest = 64;
-  if (source.distances > longest || source.learned > longest) return "source: too many distances";
-  if (source.first_distance > Configuration::most_distances - source.distances) {
-    return "source: distances not there";
-  }
+  std::string_view problem = problem_of_vector(source.first_distance, source.distances);
+  if (problem.empty()) problem = problem_of_vector(0, source.learned);
+  if (problem.empty()) problem = problem_of_limit(source);
+  if (!problem.empty()) return problem;
   return source.bottom_ns == 0 ? "source: no bottom handler" : std::string_view();
 }
 
@@ -144,43 +164,97 @@ std::string_view problem_of(const Configuration& configuration, const MappingEnt
 std::string_view problem_of(const Configuration& configuration, const InterruptEntry& each) {
   if (each.partition >= configuration.partitions) return "interrupt: no such partition";
   const bool known = each.interrupt >= first_guest_interrupt && each.interrupt < guest_interrupts;
-  return known ? std::string_view() : "interrupt: not 32 to 127";
+  return known ? std::string_view() : "interrupt: not 32 to 1019";
 }
 
-/// Memory that belongs to one partition or to the hypervisor alone.
-struct Place {
+/// What a piece of the board's addresses is for.
+enum class Use : std::uint8_t { board, hypervisor, memory, image, shared, device };
+
+/// A piece that somebody has.
+struct Claim {
   std::uint64_t begin;
   std::uint64_t size;
+  std::uint32_t owner;
+  Use use;
 };
 
-bool overlap(Place a, Place b) {
-  return a.size > 0 && b.size > 0 && a.begin < b.begin + b.size && b.begin < a.begin + a.size;
-}
+/// All claims of a configuration, and what is nobody's.
+class Claims {
+ public:
+  void add(Use use, std::uint32_t owner, std::uint64_t begin, std::uint64_t size) {
+    claim_[count_++] = {.begin = begin, .size = size, .owner = owner, .use = use};
+  }
 
-/// Whether some memory is given to a partition and to anyone else. Images may be shared: they are
-/// only read.
-bool any_overlap(const Configuration& configuration) {
-  const Place own[] = {{Configuration::address, sizeof configuration},
-                       {configuration.arrivals, configuration.arrival_count * sizeof(ArrivalEntry)},
-                       {configuration.trace, configuration.trace_records * sizeof(TraceRecord)}};
-  for (std::uint32_t i = 0; i < configuration.partitions; ++i) {
-    const PartitionEntry& partition = configuration.partition[i];
-    const Place memory = {partition.memory, partition.memory_size};
-    for (const Place& each : own) {
-      if (overlap(memory, each)) return true;
-    }
-    for (std::uint32_t j = 0; j < configuration.partitions; ++j) {
-      const PartitionEntry& other = configuration.partition[j];
-      if (j != i && overlap(memory, {other.memory, other.memory_size})) return true;
-      for (const ImageEntry& image : other.images) {
-        if (overlap(memory, {image.stored, image.size})) return true;
+  /// The first two that contradict each other.
+  [[nodiscard]] std::string_view problem() const {
+    for (std::size_t i = 0; i < count_; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (!overlap(claim_[i], claim_[j]) || may_overlap(claim_[i], claim_[j])) continue;
+        return problem_of_two(claim_[j].use, claim_[i].use);
       }
     }
+    return {};
   }
-  return overlap(own[0], own[1]) || overlap(own[0], own[2]) || overlap(own[1], own[2]);
+
+ private:
+  static bool overlap(const Claim& a, const Claim& b) {
+    return a.size > 0 && b.size > 0 && a.begin < b.begin + b.size && b.begin < a.begin + a.size;
+  }
+
+  /// Images are only read; shared memory is meant to be; a device may be mapped twice by its owner.
+  static bool may_overlap(const Claim& a, const Claim& b) {
+    if (a.use != b.use) return false;
+    return a.use == Use::board || a.use == Use::image || a.use == Use::shared ||
+           (a.use == Use::device && a.owner == b.owner);
+  }
+
+  static std::string_view problem_of_two(Use earlier, Use later) {
+    if (later < Use::shared) return "memory of two overlaps";
+    return earlier == Use::board ? "mapping: not for guests of this board"
+                                 : "mapping: of what is another's";
+  }
+
+  static constexpr std::size_t most =
+      BoardRules::most + 4 + Configuration::most_mappings +
+      (Configuration::most_partitions * (1 + std::tuple_size_v<decltype(PartitionEntry::images)>));
+  std::array<Claim, most> claim_;
+  std::size_t count_ = 0;
+};
+
+constexpr std::uint64_t whole_blocks(std::uint64_t size) {
+  return (size + block - 1) / block * block;
 }
 
-std::string_view problem_of_places(const Configuration& configuration) {
+void claim_for(Claims& claims, const PartitionEntry& partition, std::uint32_t owner) {
+  claims.add(Use::memory, owner, partition.memory, partition.memory_size);
+  for (const ImageEntry& image : partition.images) {
+    claims.add(Use::image, owner, image.stored, whole_blocks(image.size));  // as it is mapped
+  }
+}
+
+std::string_view problem_of_claims(const Configuration& configuration, const BoardRules& board) {
+  constexpr std::uint32_t nobody = UINT32_MAX;
+  Claims claims;
+  for (const Range& each : board.not_for_guests) {
+    claims.add(Use::board, nobody, each.begin, each.size);
+  }
+  claims.add(Use::hypervisor, nobody, image_begin, Configuration::address - image_begin);
+  claims.add(Use::hypervisor, nobody, Configuration::address, sizeof configuration);
+  claims.add(Use::hypervisor, nobody, configuration.arrivals,
+             configuration.arrival_count * sizeof(ArrivalEntry));
+  claims.add(Use::hypervisor, nobody, configuration.trace,
+             configuration.trace_records * record_size);
+  for (std::uint32_t i = 0; i < configuration.partitions; ++i) {
+    claim_for(claims, configuration.partition[i], i);
+  }
+  for (const MappingEntry& each : std::span(configuration.mapping).first(configuration.mappings)) {
+    const bool device = (each.flags & MappingEntry::device) != 0;
+    claims.add(device ? Use::device : Use::shared, each.partition, each.physical, each.size);
+  }
+  return claims.problem();
+}
+
+std::string_view problem_of_places(const Configuration& configuration, const BoardRules& board) {
   constexpr std::uint64_t most = 1ULL << 32U;
   const std::uint64_t arrivals = configuration.arrival_count;
   if (arrivals > most ||
@@ -191,7 +265,7 @@ std::string_view problem_of_places(const Configuration& configuration) {
   if (records > most || !in_memory(configuration, configuration.trace, records * record_size)) {
     return "trace: not in memory";
   }
-  return any_overlap(configuration) ? "memory of two overlaps" : std::string_view();
+  return problem_of_claims(configuration, board);
 }
 
 /// The first problem of many; nothing if none has one.
@@ -205,7 +279,7 @@ std::string_view first_problem(const Entries& entries, std::uint32_t count, Chec
 
 }  // namespace
 
-std::string_view problem_of(const Configuration& configuration, std::uint32_t cpus) {
+std::string_view problem_of(const Configuration& configuration, const BoardRules& board) {
   if (configuration.magic != Configuration::expected_magic) return "block not found";
   if (configuration.version != Configuration::current_version ||
       configuration.size != sizeof configuration) {
@@ -214,23 +288,25 @@ std::string_view problem_of(const Configuration& configuration, std::uint32_t cp
   if (configuration.crc != expected_crc(configuration)) return "wrong checksum";
   if (!counts_fit(configuration)) return "counts out of range";
   if (configuration.mode > Mode::carry) return "mode not 0 to 2";
-  const std::string_view found[] = {
+  std::string_view problem =
       first_problem(configuration.partition, configuration.partitions,
-                    [&](const auto& each) { return problem_of(configuration, each, cpus); }),
-      problem_of_cpus(configuration),
-      problem_of_slots(configuration),
-      first_problem(configuration.source, configuration.sources,
-                    [&](const auto& each) { return problem_of(configuration, each); }),
-      first_problem(configuration.mapping, configuration.mappings,
-                    [&](const auto& each) { return problem_of(configuration, each); }),
-      first_problem(configuration.interrupt, configuration.interrupts,
-                    [&](const auto& each) { return problem_of(configuration, each); }),
-      problem_of_places(configuration),
-  };
-  for (const std::string_view each : found) {
-    if (!each.empty()) return each;
+                    [&](const auto& each) { return problem_of(configuration, each, board.cpus); });
+  // In turn, as each relies on what those before it have checked.
+  if (problem.empty()) problem = problem_of_cpus(configuration);
+  if (problem.empty()) problem = problem_of_slots(configuration);
+  if (problem.empty()) {
+    problem = first_problem(configuration.source, configuration.sources,
+                            [&](const auto& each) { return problem_of(configuration, each); });
   }
-  return {};
+  if (problem.empty()) {
+    problem = first_problem(configuration.mapping, configuration.mappings,
+                            [&](const auto& each) { return problem_of(configuration, each); });
+  }
+  if (problem.empty()) {
+    problem = first_problem(configuration.interrupt, configuration.interrupts,
+                            [&](const auto& each) { return problem_of(configuration, each); });
+  }
+  return problem.empty() ? problem_of_places(configuration, board) : problem;
 }
 
 std::string_view problem_of_arrivals(const Configuration& configuration) {

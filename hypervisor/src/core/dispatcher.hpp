@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which partition runs and what becomes of its interrupts: the rules R1 to R6 of
+// Decides which partition runs and what becomes of its interrupts: the rules R1 to R7 of
 // docs/rules.md, for a hypervisor to carry out. Freestanding: no heap, no division, no atomics.
 //
 // The hypervisor calls it with interrupts masked. Each time that it is entered:
 //
 //   1. what the guest has done: charge(), then finish_bottom() if a bottom handler has ended;
 //   2. events that are due, in the order of their times, slot edges before arrivals of the same
-//      time (R1, R6): start_slot() when slot_end() has come, raise() for an interrupt;
+//      time (R1, R6): start_slot() when slot_end() has come, then unmask(); for an interrupt
+//      raise() if permits() says so, else its source is to be masked at the interrupt controller
+//      (R7);
 //   3. next(). When it starts or ends a job: that context switch is carried out, and all goes on
 //      with 2. Otherwise the partition it says runs, until an interrupt comes, the slot ends, or
 //      its budget is used up.
@@ -25,6 +27,7 @@
 #include "dispatcher_plan.hpp"
 #include "interposed_jobs.hpp"
 #include "irq_queue.hpp"
+#include "late.hpp"
 #include "latenz/handling.hpp"
 #include "latenz/time.hpp"
 #include "slot_cycle.hpp"
@@ -52,7 +55,7 @@ class BasicDispatcher {
     running_ = nobody;
     job_ = {};
     orders_ = pending_ = 0;
-    ready_ = 0;
+    ready_ = masked_ = 0;
     begin_partitions();
     begin_sources(plan.sources);
   }
@@ -72,6 +75,37 @@ class BasicDispatcher {
     partitions_[after].jobs.drop_ready();
     partitions_[after].own_since = cycle_.start();
     note_ready(after);
+  }
+
+  /// R7: whether a source's limit permits an IRQ at this time. If not, nothing else becomes of it,
+  /// and the source is masked until unmask() names it.
+  [[nodiscard]] bool permits(std::uint16_t index, Instant arrival) {
+    Source& source = sources_[index];
+    if (arrival >= source.permitted_from) return true;
+    ++source.statistics.masked;
+    masked_ |= bit(index);
+    return false;
+  }
+
+  [[nodiscard]] bool is_masked(std::uint16_t index) const { return (masked_ & bit(index)) != 0; }
+  [[nodiscard]] bool any_masked() const { return masked_ != 0; }
+  /// The masked sources, a bit for each.
+  [[nodiscard]] std::uint32_t masked() const { return masked_; }
+  /// The earliest time at which the limit permits an IRQ.
+  [[nodiscard]] Instant permitted_from(std::uint16_t index) const {
+    return sources_[index].permitted_from;
+  }
+
+  /// R7: the masked sources, a bit for each, whose limits permit an IRQ at the slot's start. They
+  /// are masked no more; an IRQ that waits arrives at that time.
+  std::uint32_t unmask() {
+    std::uint32_t found = 0;
+    for (std::uint32_t rest = masked_; rest != 0; rest &= rest - 1) {
+      const auto index = static_cast<std::uint32_t>(std::countr_zero(rest));
+      if (sources_[index].permitted_from <= slot_start()) found |= bit(index);
+    }
+    masked_ &= ~found;
+    return found;
   }
 
   /// First half of a top handler, which may ask the monitor: what becomes of an IRQ that arrived
@@ -98,6 +132,7 @@ class BasicDispatcher {
     Source& source = sources_[index];
     Partition& partition = partitions_[source.partition];
     count(source.statistics, top);
+    if (source.limited) note_for_limit(source, arrival);
     if (partition.stopped) {
       ++source.statistics.dropped;
       return;
@@ -172,14 +207,19 @@ class BasicDispatcher {
   }
 
   /// The partition never runs again, unless restarted. Its pending IRQs, and those that come, are
-  /// counted as dropped.
+  /// counted as dropped; they are known by source, however many wait.
   void stop(PartitionIndex index) {
     Partition& partition = partitions_[index];
-    for (; !partition.queue.empty(); partition.queue.pop()) {
-      ++sources_[partition.queue.head().source].statistics.dropped;
-      --pending_;
+    for (std::size_t i = 0; i < source_count_; ++i) {
+      if (sources_[i].partition != index) continue;
+      SourceStatistics& statistics = sources_[i].statistics;
+      const std::uint64_t pending = statistics.pending();
+      statistics.dropped += pending;
+      statistics.outside = 0;
+      pending_ -= pending;
     }
-    drop_outside(index);
+    partition.outside = 0;
+    partition.queue.clear();
     partition.jobs.clear();
     note_ready(index);
     partition.stopped = true;
@@ -211,12 +251,16 @@ class BasicDispatcher {
   static constexpr std::size_t most_partitions = Configuration::most_partitions;
   static constexpr std::size_t most_sources = Configuration::most_sources;
   static_assert(most_partitions <= 32, "ready_ has a bit for each");
+  static_assert(most_sources <= 32, "masked_ has a bit for each");
 
   struct Source {
     PartitionIndex partition = 0;
+    bool limited = false;
     Duration bottom;
+    Instant permitted_from;  ///< by its limit
     SourceStatistics statistics;
     SourceMonitor monitor;
+    Late<Limit> limit;
   };
 
   struct Partition {
@@ -252,12 +296,21 @@ class BasicDispatcher {
     for (std::size_t i = 0; i < source_count_; ++i) {
       sources_[i].partition = sources[i].partition;
       sources_[i].bottom = sources[i].bottom;
+      sources_[i].limited = sources[i].limit != nullptr;
+      sources_[i].permitted_from = Instant::long_ago();
+      if (sources_[i].limited) sources_[i].limit.make(*sources[i].limit);
       sources_[i].monitor.begin(sources[i], mode_);
       sources_[i].statistics.begin();
     }
   }
 
   // --- top handlers ------------------------------------------------------------------------------
+
+  /// As many steps as the limit has distances.
+  [[gnu::noinline]] static void note_for_limit(Source& source, Instant arrival) {
+    source.limit->record(arrival);
+    source.permitted_from = source.limit->earliest();
+  }
 
   static void count(SourceStatistics& statistics, Top top) {
     statistics.count_raised(top.handling);
@@ -294,21 +347,10 @@ class BasicDispatcher {
     partition.queue.push({now, now, source, Handling::delayed, false});
   }
 
-  void drop_outside(PartitionIndex index) {
-    for (std::size_t i = 0; i < source_count_; ++i) {
-      SourceStatistics& statistics = sources_[i].statistics;
-      if (sources_[i].partition == index) {
-        statistics.dropped += statistics.outside;
-        pending_ -= statistics.outside;
-        statistics.outside = 0;
-      }
-    }
-    partitions_[index].outside = 0;
-  }
-
   // --- jobs --------------------------------------------------------------------------------------
 
-  [[nodiscard]] static constexpr std::uint32_t bit(PartitionIndex index) {
+  /// Of a partition or of a source.
+  [[nodiscard]] static constexpr std::uint32_t bit(std::uint32_t index) {
     return std::uint32_t{1} << index;
   }
 
@@ -371,6 +413,7 @@ class BasicDispatcher {
   PartitionIndex running_ = 0;  ///< executes guest code, if any
   Job job_;
   std::uint32_t ready_ = 0;   ///< partitions that have a job to start
+  std::uint32_t masked_ = 0;  ///< sources that have exceeded their limits
   std::uint64_t orders_ = 0;  ///< jobs made ready, those of a slot's end counting as one
   std::uint64_t pending_ = 0;
   std::size_t source_count_ = 0;

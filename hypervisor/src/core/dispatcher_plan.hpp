@@ -7,6 +7,7 @@
 #include <span>
 
 #include "configuration.hpp"
+#include "latenz/limiter.hpp"
 #include "latenz/time.hpp"
 
 namespace latenz::hypervisor {
@@ -14,19 +15,26 @@ namespace latenz::hypervisor {
 using PartitionIndex = std::uint8_t;
 inline constexpr PartitionIndex nobody = 0xFF;
 
+/// A slot of a length that need not be a whole number of ticks.
 struct PlannedSlot {
+  static constexpr std::uint32_t parts = 1'000'000'000;  ///< of a tick
+
   PartitionIndex partition;
-  Duration length;
+  Duration length;              ///< whole ticks
+  std::uint32_t remainder = 0;  ///< and so many parts of one, less than a whole
 };
+
+using Limit = Limiter<longest_distance_vector>;
 
 struct PlannedSource {
   PartitionIndex partition;
   bool monitored;
   /// delta-minus(2), (3), ..., closed; of a source that learns: no learned distance gets shorter.
   std::span<const Duration> distances;
-  Duration bottom;             ///< C_BH, the budget of its interposed jobs
-  std::uint32_t learned;       ///< length of the vector to be learned; 0: nothing is learned
-  std::uint64_t learn_events;  ///< arrivals to learn from, before the monitor is switched on
+  Duration bottom;               ///< C_BH, the budget of its interposed jobs
+  std::uint32_t learned;         ///< length of the vector to be learned; 0: nothing is learned
+  std::uint64_t learn_events;    ///< arrivals to learn from, before the monitor is switched on
+  const Limit* limit = nullptr;  ///< as it is at the beginning, it is copied; null: none (R7)
 };
 
 /// Whoever made it has checked it: there is a slot, slots take time, partitions and sources are no

@@ -39,8 +39,7 @@ class SourceMonitor {
   [[nodiscard]] bool is_learning() const { return phase_ == Phase::learning; }
   [[nodiscard]] bool is_on() const { return phase_ == Phase::on; }
 
-  /// While learning: at most 2 longest_distance_vector steps, and with the last event half the
-  /// square of `learned` to close the vector.
+  /// While learning: at most 2 longest_distance_vector steps, and with the last event 4 more.
   [[gnu::noinline]] void learn(Instant at) {
     learner_->observe(at);
     if (--learn_left_ == 0) finish_learning();
@@ -49,8 +48,20 @@ class SourceMonitor {
   /// While on: whether the event keeps all distances to those accepted before.
   bool accept(Instant at) { return monitor_->accept(at); }
 
-  /// delta-minus(2), (3), ... while on.
-  [[nodiscard]] std::span<const Duration> distances() const { return monitor_->distances(); }
+  /// delta-minus(2), (3), ... while on, closed: what the monitor guarantees. That takes half the
+  /// square of their number, so it is for when all is over. Nothing is closed before: events that
+  /// keep every distance to those accepted before keep the sums of distances too, so that a monitor
+  /// decides alike with the closed vector and with this one.
+  /// @param room for the answer
+  [[nodiscard]] std::span<const Duration> guaranteed(
+      std::span<Duration, longest_distance_vector> room) const {
+    if (!is_on()) return {};
+    const std::span<const Duration> enforced = monitor_->distances();
+    const std::span<Duration> found = room.first(enforced.size());
+    std::ranges::copy(enforced, found.begin());
+    close_super_additively(found);
+    return found;
+  }
 
  private:
   enum class Phase : std::uint8_t { off, learning, on };
@@ -72,7 +83,6 @@ class SourceMonitor {
     const std::span<Duration> learned = std::span(room).first(length);
     std::copy_n(observed.begin(), seen, learned.begin());
     raise_to(learned, allowed);
-    close_super_additively(learned);
     phase_ = Phase::off;
     if (length > 0) switch_on(learned);
   }

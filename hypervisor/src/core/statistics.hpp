@@ -25,6 +25,7 @@ struct SourceStatistics {
   std::uint64_t overflowed = 0;  ///< IRQs that found the queue full and waited outside
   std::uint64_t outside = 0;     ///< of them, those that wait there now
   std::uint64_t dropped = 0;     ///< because the partition was stopped
+  std::uint64_t masked = 0;      ///< times that it exceeded its limit; not counted as raised
   std::uint64_t untimed = 0;  ///< completed, but not in the latencies: their arrivals were not kept
 
   /// Of completed IRQs, from the arrival to the end of the bottom handler.

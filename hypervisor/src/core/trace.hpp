@@ -18,6 +18,8 @@ enum class TraceKind : std::uint8_t {
   job_start = 3,    ///< of an interposed job of `source`; value: ticks that scheduling took
   job_end = 4,      ///< value: ticks that the job executed; detail: 1 if its budget was used up
   bottom_end = 5,   ///< the bottom handler of `source` has ended at `start`; detail: see TopDetail
+  catch_up = 6,     ///< noting an interrupt of `source` that was signalled the short way
+  limit = 7,        ///< `source` came before its limit permits it, and was masked (R7)
   progress = 8,     ///< of the partition when its slot ended: low word in value, high in detail
 };
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from latenz import _core
 from latenz.analysis.native import MODES, assumptions, core_system
+from latenz.durations import format_duration
 from latenz.system import Mode, System
 
 HORIZON_NS = 1_000_000_000
@@ -49,9 +50,13 @@ class SourceBound:
 
     Attributes:
         name: The source.
-        verdict: `bounded`, `unbounded` or `past horizon`.
-        wcrt_ns: Longest time from arrival to the end of the bottom handler; None if not bounded.
-        reason: Why there is no bound.
+        verdict: `bounded`; `unbounded`, which is proven; or `past horizon`: the analysis found no
+            bound, which shows nothing.
+        wcrt_ns: Longest time from arrival to the end of the bottom handler if all sources keep
+            their event models; None if not bounded.
+        enforced_ns: The same whatever sources of other partitions do; None if not bounded.
+        reason: Why there is no `wcrt_ns`.
+        enforced_reason: Why there is no `enforced_ns`.
         form: `slots`: it may have to wait for its partition's slots; `interposed`: every interrupt
             of the partition is accepted by its monitor, so that none has to.
         busy_window_ns: Longest time that the partition's queue and all that holds it up last.
@@ -64,7 +69,9 @@ class SourceBound:
     name: str
     verdict: Verdict
     wcrt_ns: int | None
+    enforced_ns: int | None
     reason: str | None
+    enforced_reason: str | None
     form: Literal["slots", "interposed"]
     busy_window_ns: int | None
     offset_ns: int
@@ -79,13 +86,18 @@ class PartitionPromise:
 
     Attributes:
         name: The partition.
-        interference_ns_per_cycle: In any time of one cycle's length; None if unbounded.
-        interference_ns_by_slot: In each of its own slots.
+        interference_ns_per_cycle: In any time of one cycle's length, whatever sources do; None if
+            unbounded.
+        interference_ns_by_slot: In each of its own slots, whatever sources do.
+        conforming_interference_ns_per_cycle: If all sources keep their event models.
+        conforming_interference_ns_by_slot: Likewise.
     """
 
     name: str
     interference_ns_per_cycle: int | None
     interference_ns_by_slot: tuple[int, ...]
+    conforming_interference_ns_per_cycle: int | None
+    conforming_interference_ns_by_slot: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,27 +145,38 @@ def bound(system: System, mode: Mode | None = None, *, horizon_ns: int = HORIZON
     mode = mode or system.mode
     found = _core.bound(core_system(system), MODES[mode], horizon_ns)
     queues = {
-        name: _queue(system, *queue)
-        for name, queue in zip(system.partitions, found.queues, strict=True)
+        name: _queue(
+            system,
+            horizon_ns,
+            enforced_ns,
+            found.not_enforced(number) if enforced_ns is None else None,
+            *queue,
+        )
+        for number, (name, queue, enforced_ns) in enumerate(
+            zip(system.partitions, found.queues, found.enforced_ns, strict=True)
+        )
     }
-    per_cycle, per_slot = found.per_cycle_ns, found.per_slot_ns
     return Bounds(
         mode,
-        tuple(SourceBound(each.name, *queues[each.partition]) for each in system.sources),
-        tuple(
-            PartitionPromise(
-                name,
-                per_cycle,
-                tuple(
-                    loss
-                    for slot, loss in zip(system.slots, per_slot, strict=True)
-                    if slot.partition == name
-                ),
-            )
-            for name in system.partitions
-        ),
+        tuple([SourceBound(each.name, *queues[each.partition]) for each in system.sources]),
+        _promises(system, found),
         assumptions(system),
     )
+
+
+def _promises(system: System, found: _core.SystemBound) -> tuple[PartitionPromise, ...]:
+    """Return what each partition is promised, enforced and conforming."""
+    enforced_ns, enforced_by_slot, modelled_ns, modelled_by_slot = found.promises
+    own: dict[str, list[tuple[int, int]]] = {}
+    for slot, loss in zip(
+        system.slots, zip(enforced_by_slot, modelled_by_slot, strict=True), strict=True
+    ):
+        own.setdefault(slot.partition, []).append(loss)
+    promises = []
+    for name, in_slots in own.items():
+        enforced, modelled = zip(*in_slots, strict=True)
+        promises.append(PartitionPromise(name, enforced_ns, enforced, modelled_ns, modelled))
+    return tuple(promises)
 
 
 def printed_equations(system: System, *, horizon_ns: int = HORIZON_NS) -> tuple[Printed, ...]:
@@ -173,17 +196,38 @@ def printed_equations(system: System, *, horizon_ns: int = HORIZON_NS) -> tuple[
 _VERDICTS: tuple[Verdict, ...] = ("bounded", "unbounded", "past horizon")
 _REASONS = (
     None,
-    "overload: in the long run more work arrives than the slots can serve",
+    "overload: in the long run more bottom handlers may arrive than slots and interposed jobs can "
+    "execute",
     "{source} may arrive at any rate; give it a minimum distance",
-    "the busy window is longer than the horizon",
-    "the busy window was given up after 4 million steps",
-    "accepted interrupts of {source} can gather in its own slots without a known limit, and be "
-    "interposed together",
+    "the form {form} finds no end of the busy window within the horizon of {horizon}",
+    "the form {form} gave the busy window up after 4 million steps",
+    "in the form {form} accepted interrupts of {source} can gather in its own slots without a "
+    "known limit, and be interposed together",
+    "the form {form} counts more work in the long run than it has served, so that no horizon is "
+    "long enough for it; that shows no overload",
 )
+
+
+def _reason(
+    system: System, horizon_ns: int, why: int, culprit: int, interposed: bool
+) -> str | None:
+    reason = _REASONS[why]
+    return reason and reason.format(
+        source=system.sources[culprit].name,
+        form=_form(interposed),
+        horizon=format_duration(horizon_ns),
+    )
+
+
+def _form(interposed: bool) -> Literal["slots", "interposed"]:
+    return "interposed" if interposed else "slots"
 
 
 def _queue(
     system: System,
+    horizon_ns: int,
+    enforced_ns: int | None,
+    not_enforced: tuple[int, int, bool] | None,
     verdict: int,
     why: int,
     culprit: int,
@@ -197,6 +241,8 @@ def _queue(
 ) -> tuple[
     Verdict,
     int | None,
+    int | None,
+    str | None,
     str | None,
     Literal["slots", "interposed"],
     int | None,
@@ -206,17 +252,19 @@ def _queue(
     tuple[Share, ...],
 ]:
     """Return what all sources of a partition have in common, in the order of SourceBound."""
-    reason = _REASONS[why]
     return (
         _VERDICTS[verdict],
         latency_ns,
-        reason and reason.format(source=system.sources[culprit].name),
-        "interposed" if interposed else "slots",
+        enforced_ns,
+        _reason(system, horizon_ns, why, culprit, interposed) if why else None,
+        _reason(system, horizon_ns, *not_enforced) if not_enforced else None,
+        _form(interposed),
         busy_ns,
         offset_ns,
         blocked_ns,
         switches_ns,
+        # a list is made faster than a generator is run
         tuple(
-            Share(source.name, *part) for source, part in zip(system.sources, parts, strict=False)
+            [Share(source.name, *part) for source, part in zip(system.sources, parts, strict=False)]
         ),
     )

@@ -22,7 +22,7 @@ from latenz.system import Mode, System
 from latenz.system.trace import COLUMNS
 
 EFFORT = 5000
-"""Simulations for each source unless told otherwise."""
+"""Simulations for each source and each of its two bounds unless told otherwise."""
 
 MOST_EFFORT = 10**9
 
@@ -40,13 +40,17 @@ class CheckedSource:
     Attributes:
         name: The source.
         verdict: Of its bound: `bounded`, `unbounded` or `past horizon`.
-        wcrt_ns: The bound; None if not bounded.
+        wcrt_ns: The bound if all sources keep their event models; None if not bounded.
         highest_ns: The highest simulated latency; None if nothing was searched, as without a bound.
         ratio: `highest_ns / wcrt_ns`.
         arrivals_ns: The arrivals of all sources that lead to it, from the first TDMA cycle on and
             without those that are not needed; or None.
         reason: Why there is no bound.
         verdicts: Of its bound in every mode.
+        enforced_ns: The bound whatever sources of other partitions do; None if not bounded.
+        enforced_highest_ns: The highest latency while these break their models; None if nothing
+            was searched.
+        enforced_arrivals_ns: The arrivals of all sources that lead to it; or None.
     """
 
     name: str
@@ -57,13 +61,18 @@ class CheckedSource:
     arrivals_ns: Arrivals | None
     reason: str | None
     verdicts: dict[Mode, Verdict]
+    enforced_ns: int | None
+    enforced_highest_ns: int | None
+    enforced_arrivals_ns: Arrivals | None
 
     @property
     def exceeded(self) -> bool:
-        """Whether the bound was shown to be wrong."""
-        if self.wcrt_ns is None or self.highest_ns is None:
-            return False
-        return self.highest_ns > self.wcrt_ns
+        """Whether one of the bounds was shown to be wrong."""
+        pairs = ((self.highest_ns, self.wcrt_ns), (self.enforced_highest_ns, self.enforced_ns))
+        return any(
+            found_ns is not None and bound_ns is not None and found_ns > bound_ns
+            for found_ns, bound_ns in pairs
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +81,7 @@ class Check:
 
     Attributes:
         mode: How interrupts in foreign slots are handled.
-        effort: How many simulations each source was given.
+        effort: How many simulations each source was given for each of its two bounds.
         seed: The same seed and effort find the same.
         sources: In the order of the system.
         complete: False if it was interrupted: what had been found by then.
@@ -103,17 +112,21 @@ def check(
     horizon_ns: int = HORIZON_NS,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Check:
-    """Look for arrivals that take every source's latency close to its bound.
+    """Look for arrivals that take every source's latency close to its bounds.
 
-    Interrupted by Ctrl-C, it returns what was found so far.
+    First all sources keep their event models, then those of other partitions break them: they come
+    as densely as their monitors grant, or more densely than their models allow, and rule R7 masks
+    them. Interrupted by Ctrl-C, it returns what was found so far.
 
     Args:
         system: What to search.
         mode: Instead of the system's own.
-        effort: Simulations for each source; a search ends earlier once the bound is reached.
+        effort: Simulations for each source and each of its two bounds; a search ends earlier once
+            the bound is reached.
         seed: Of the search.
         horizon_ns: Busy windows beyond it are given up: no bound, no search.
-        progress: Is told how many simulations of `effort` for each source have been dealt with.
+        progress: Is told how many simulations of twice `effort` for each source have been dealt
+            with.
 
     Raises:
         BadInput: The effort is not 1 .. 10^9, or the seed is not 0 .. 2^64 - 1.
@@ -123,9 +136,14 @@ def check(
     if not 0 <= seed < 2**64:
         raise BadInput(f"{seed} is no seed", "seed", "give 0 to 2^64 - 1")
     mode = mode or system.mode
-    adversary = _core.Adversary(core_system(system), MODES[mode], horizon_ns, seed)
-    complete = _search(adversary, len(system.sources), effort, progress)
-    sources = _checked(system, mode, horizon_ns, adversary)
+    core, count = core_system(system), len(system.sources)
+    lawful, hostile = (
+        _core.Adversary(core, MODES[mode], horizon_ns, seed, breaking) for breaking in (False, True)
+    )
+    complete = _search(lawful, count, effort, progress) and _search(
+        hostile, count, effort, lambda done: progress(count * effort + done)
+    )
+    sources = _checked(system, mode, horizon_ns, lawful, hostile)
     return Check(mode, effort, seed, sources, complete)
 
 
@@ -146,34 +164,42 @@ def _search(
 
 
 def _checked(
-    system: System, mode: Mode, horizon_ns: int, adversary: _core.Adversary
+    system: System,
+    mode: Mode,
+    horizon_ns: int,
+    lawful: _core.Adversary,
+    hostile: _core.Adversary,
 ) -> tuple[CheckedSource, ...]:
     bounds = {each: bound(system, each, horizon_ns=horizon_ns) for each in MODES}
     checked = []
     for number, source in enumerate(bounds[mode].sources):
         verdicts = {each: bounds[each].sources[number].verdict for each in bounds}
-        wcrt_ns, highest_ns = source.wcrt_ns, adversary.highest_ns(number)
-        if wcrt_ns is None or highest_ns is None:
-            unknown = CheckedSource(
-                source.name, source.verdict, wcrt_ns, None, None, None, source.reason, verdicts
-            )
-            checked.append(unknown)
-            continue
-        ratio = highest_ns / wcrt_ns
-        arrivals_ns = tuple(map(tuple, adversary.arrivals_ns(number)))
+        highest_ns, arrivals_ns = _found(lawful, number, source.wcrt_ns)
         checked.append(
             CheckedSource(
                 source.name,
                 source.verdict,
-                wcrt_ns,
+                source.wcrt_ns,
                 highest_ns,
-                ratio,
+                highest_ns / source.wcrt_ns if source.wcrt_ns and highest_ns is not None else None,
                 arrivals_ns,
-                None,
+                source.reason,
                 verdicts,
+                source.enforced_ns,
+                *_found(hostile, number, source.enforced_ns),
             )
         )
     return tuple(checked)
+
+
+def _found(
+    adversary: _core.Adversary, number: int, bound_ns: int | None
+) -> tuple[int | None, Arrivals | None]:
+    """Return the highest latency of a source with a bound, and the arrivals that lead to it."""
+    highest_ns = adversary.highest_ns(number)
+    if bound_ns is None or highest_ns is None:
+        return None, None
+    return highest_ns, tuple(map(tuple, adversary.arrivals_ns(number)))
 
 
 def worst_arrivals(system: System, found: Check) -> Arrivals:

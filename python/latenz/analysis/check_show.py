@@ -1,9 +1,8 @@
 """What a search found, as terminal tables."""
 
-from rich.console import Console
-
 from latenz.analysis.check import Arrivals, Check, CheckedSource
 from latenz.analysis.show import console_for_tables, duration_or_dash, plain_table, print_titled
+from latenz.console import Console
 from latenz.system import System
 
 _MOST_ARRIVALS = 6  # of a source in a row; the rest is counted
@@ -13,7 +12,9 @@ def print_check(system: System, found: Check) -> None:
     """Print the bound, the highest latency found and their ratio, and what leads to it."""
     console = console_for_tables()
     modes = list(found.sources[0].verdicts)
-    table = plain_table("source", "partition", "bound", "highest found", "ratio", *modes)
+    table = plain_table(
+        "source", "partition", "bound", "highest found", "ratio", "enforced", "highest", *modes
+    )
     for source, described in zip(found.sources, system.sources, strict=True):
         table.add_row(
             source.name,
@@ -21,13 +22,17 @@ def print_check(system: System, found: Check) -> None:
             duration_or_dash(source.wcrt_ns),
             duration_or_dash(source.highest_ns),
             "-" if source.ratio is None else f"{source.ratio:.3f}",
+            duration_or_dash(source.enforced_ns),
+            duration_or_dash(source.enforced_highest_ns),
             *source.verdicts.values(),
         )
     title = (
         f"simulated latencies against their bounds, mode {found.mode} "
-        f"(at most {found.effort} simulations for each source, seed {found.seed})"
+        f"(at most {found.effort} simulations for each source and bound, seed {found.seed})"
     )
     print_titled(console, title, table)
+    console.print("bound: all sources keep their arrival models; enforced: those of other")
+    console.print("partitions break them, as far as monitors and limits let them\n")
     for pattern in dict.fromkeys(each.arrivals_ns for each in found.sources):
         if pattern is not None:
             _print_pattern(console, found, pattern)
@@ -55,7 +60,7 @@ def _print_remarks(console: Console, found: Check) -> None:
         if source.exceeded:
             _print_exceeded(console, source)
         if source.reason:
-            console.print(f"{source.name}: no bound, not searched: {source.reason}", markup=False)
+            console.print(f"{source.name}: no bound, not searched: {source.reason}")
     if not found.complete:
         console.print("interrupted: the highest latencies found until then")
 
@@ -64,5 +69,4 @@ def _print_exceeded(console: Console, source: CheckedSource) -> None:
     console.print(
         f"{source.name}: a simulated latency is above its bound; please report it with the system "
         "file and the worst arrivals",
-        markup=False,
     )

@@ -1,9 +1,8 @@
 """What was learned, as terminal tables and as lines for a system file."""
 
-from rich.console import Console
-
 from latenz.analysis.learn import Learned, LearnedSource
 from latenz.analysis.show import console_for_tables, plain_table, print_titled
+from latenz.console import Console
 from latenz.durations import format_duration
 from latenz.system.writer import distances_text
 
@@ -58,13 +57,12 @@ def _print_convergence(console: Console, source: LearnedSource) -> None:
 def _print_hold_out(console: Console, source: LearnedSource) -> None:
     rest = source.hold_out
     if not rest.activations:
-        console.print(f"{source.name}: nothing is left of the trace to judge by\n", markup=False)
+        console.print(f"{source.name}: nothing is left of the trace to judge by\n")
         return
     console.print(
         f"{source.name}: of the {rest.activations:,} later activations "
         f"{rest.closer_than_observed:,} ({rest.closer_than_observed / rest.activations:.2%}) come "
         f"closer than observed, and a monitor with these distances denies {rest.denied:,} "
         f"({rest.denied / rest.activations:.2%})\n",
-        markup=False,
         highlight=False,
     )

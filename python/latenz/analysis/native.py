@@ -1,5 +1,7 @@
 """Systems as the C++ core takes them."""
 
+from typing import NamedTuple
+
 from latenz import _core
 from latenz.system import Distances, Exponential, Monitor, Periodic, RecordedTrace, System
 from latenz.system.model import Arrival, Mode
@@ -22,6 +24,7 @@ def core_system(system: System) -> _core.System:
             platform.monitor_ns,
             platform.schedule_ns,
             platform.context_switch_ns,
+            platform.limit_ns,
         ),
         [
             _core.Source(
@@ -30,6 +33,7 @@ def core_system(system: System) -> _core.System:
                 source.bottom_ns,
                 event_model(source.arrival),
                 _monitor(source.monitor),
+                source.learning is not None,
             )
             for source in system.sources
         ],
@@ -51,6 +55,30 @@ def event_model(arrival: Arrival) -> _core.Periodic | _core.DistanceVector | _co
     if arrival.min_distance_ns > 0:
         return _core.DistanceVector((arrival.min_distance_ns,))
     return _core.Unlimited()
+
+
+class Limit(NamedTuple):
+    """What rule R7 keeps a source to: minimum distances and a period; without both, to nothing.
+
+    Attributes:
+        period_ns: Any q interrupts take at least (q - 1) periods, less the jitter; 0: no period.
+        jitter_ns: Of the period.
+        distances_ns: delta-minus(2), delta-minus(3), ...; none is shorter than others imply.
+    """
+
+    period_ns: int
+    jitter_ns: int
+    distances_ns: tuple[int, ...]
+
+
+def limit_of(arrival: Arrival) -> Limit:
+    """Return the limit of a source with these arrivals: its event model."""
+    if isinstance(arrival, Periodic):
+        distances_ns = (arrival.min_distance_ns,) if arrival.min_distance_ns else ()
+        return Limit(arrival.period_ns, arrival.jitter_ns, distances_ns)
+    model = event_model(arrival)
+    closed = model.closed() if isinstance(model, _core.DistanceVector) else ()
+    return Limit(0, 0, tuple(closed))
 
 
 def observed_distances(trace: RecordedTrace) -> tuple[int, ...]:

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar, get_args
 
+from latenz.analysis.bound import HORIZON_NS
 from latenz.analysis.simulate import Times
 from latenz.durations import parse_duration
 from latenz.errors import BadInput, closest
 from latenz.system import LatencyFrom, Mode, RecordedTrace, System, read_arrivals
+from latenz.system.model import LONGEST_NS
 
 ChoiceT = TypeVar("ChoiceT", bound=str)
 
@@ -44,6 +46,20 @@ def deadlines_of(texts: Sequence[str], system: System) -> dict[str, int]:
         if limits[name] <= 0:
             raise BadInput(f"{limit!r} is no limit", "--deadline", "it must be above zero")
     return limits
+
+
+def horizon_of(text: str | None) -> int:
+    """Return in nanoseconds what --horizon asks for.
+
+    Raises:
+        BadInput: It is no length of time.
+    """
+    if text is None:
+        return HORIZON_NS
+    horizon_ns = parse_duration(text, "--horizon")
+    if not 0 < horizon_ns < LONGEST_NS:
+        raise BadInput(f"{text!r} is no horizon", "--horizon", "write for example 100s")
+    return horizon_ns
 
 
 def arrivals_of(

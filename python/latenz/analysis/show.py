@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from latenz.analysis.bound import Bounds, Printed, SourceBound
 from latenz.analysis.simulate import Simulation
+from latenz.console import Console
 from latenz.durations import format_duration
 from latenz.system import System
 
@@ -16,7 +16,7 @@ _PIPE_WIDTH = 160  # where no terminal says how wide it is, nothing need be cut
 
 def console_for_tables() -> Console:
     """Return a console as wide as its terminal, or wide enough."""
-    console = Console(markup=False, emoji=False)  # names may look like either
+    console = Console()
     if not console.is_terminal:
         console.width = _PIPE_WIDTH
     return console
@@ -33,7 +33,7 @@ def plain_table(first: str, *headings: str) -> Table:
 
 def print_titled(console: Console, title: str, table: Table) -> None:
     """Print a table under a title that may be wider than it."""
-    console.print(title, style="italic", markup=False, highlight=False)
+    console.print(title, style="italic", highlight=False)
     console.print(table)
 
 
@@ -47,18 +47,23 @@ def print_bounds(
 ) -> None:
     """Print the bound of each source, what it is made of, and what each partition may lose."""
     console = console_for_tables()
-    table = plain_table("source", "partition", "bound", "Eq. (11)", "Eq. (16)", "verdict")
+    table = plain_table(
+        "source", "partition", "bound", "enforced", "Eq. (11)", "Eq. (16)", "verdict"
+    )
     for source, equations, described in zip(bounds.sources, printed, system.sources, strict=True):
         table.add_row(
             source.name,
             described.partition,
             duration_or_dash(source.wcrt_ns),
+            duration_or_dash(source.enforced_ns),
             duration_or_dash(equations.eq11_ns),
             duration_or_dash(equations.eq16_ns),
             _verdict(source, limits.get(source.name)),
         )
     title = f"longest latency from arrival to the bottom handler's end, mode {bounds.mode}"
     print_titled(console, title, table)
+    console.print("bound: if all sources keep their arrival models")
+    console.print("enforced: whatever sources of other partitions do")
     console.print("Eqs. (11) and (16) of beckert2014 as printed: not sound, for comparison\n")
     for name in system.partitions:
         sources = [each for each in system.sources if each.partition == name]
@@ -67,9 +72,11 @@ def print_bounds(
     _print_promises(console, system, bounds)
     for source in bounds.sources:
         if source.reason:
-            console.print(f"{source.name}: {source.reason}", markup=False)
+            console.print(f"{source.name}: {source.reason}")
+        elif source.enforced_reason:
+            console.print(f"{source.name}, no enforced bound: {source.enforced_reason}")
     for assumption in bounds.assumptions:
-        console.print(f"assumed: {assumption}", markup=False)
+        console.print(f"assumed: {assumption}")
 
 
 def _verdict(source: SourceBound, limit_ns: int | None) -> str:
@@ -107,7 +114,7 @@ def _print_parts(console: Console, partition: str, source: SourceBound) -> None:
 
 
 def _print_promises(console: Console, system: System, bounds: Bounds) -> None:
-    table = plain_table("partition", "share", "in each of its slots")
+    table = plain_table("partition", "share", "in each of its slots", "if models are kept")
     for promise in bounds.partitions:
         own_ns = sum(each.length_ns for each in system.slots if each.partition == promise.name)
         lost_ns = sum(promise.interference_ns_by_slot)
@@ -115,8 +122,12 @@ def _print_promises(console: Console, system: System, bounds: Bounds) -> None:
             promise.name,
             f"{lost_ns / own_ns:.2%}",
             ", ".join(map(format_duration, promise.interference_ns_by_slot)),
+            ", ".join(map(format_duration, promise.conforming_interference_ns_by_slot)),
         )
-    title = "what top handlers, slot switches and interposed jobs may take from a partition"
+    title = (
+        "what top handlers, slot switches and interposed jobs may take from a partition, whatever "
+        "sources do"
+    )
     print_titled(console, title, table)
 
 

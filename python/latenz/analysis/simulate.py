@@ -145,6 +145,8 @@ class Simulator:
         latency_from: Instead of the system's own.
         monitored_from_ns: When a source's monitor is switched on, by the source's name: whatever
             arrives earlier is direct or delayed, as in a learning phase. From the start otherwise.
+        limited: Whether a source that exceeds its event model is masked, as rule R7 has it. Drawn
+            arrivals keep their models.
         watch: `irqs` keeps every interrupt for `take_irqs`, `segments` also what the processor
             does for `take_segments`; `figures` neither, in constant memory.
     """
@@ -159,6 +161,7 @@ class Simulator:
         seed: int = 0,
         latency_from: LatencyFrom | None = None,
         monitored_from_ns: Mapping[str, int] | None = None,
+        limited: bool = True,
         watch: Watch = "figures",
     ) -> None:
         self.system = system
@@ -176,6 +179,8 @@ class Simulator:
             getattr(_core.Watch, watch),
         )
         names = [source.name for source in system.sources]
+        if limited and arrivals is not None:
+            self._simulation.limit_arrivals()
         for name, at_ns in (monitored_from_ns or {}).items():
             self._simulation.monitor_from(names.index(name), at_ns)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from latenz.benches.base import Assignment, Bench, Watch
+from latenz.boards import apt_sources
 from latenz.boards.setup import ensure_boards
 from latenz.engines import InterruptSettings, Obstacle
 from latenz.errors import BadInput
@@ -95,6 +96,7 @@ class EmulatedBoard(Board):
             "qemu": program_version("qemu-system-aarch64", "--version"),
             "labgrid": version("labgrid"),
             "clock": "1 ns for each instruction, summed over all cores; no caches, no buses",
+            "packages": apt_sources.account(),
         }
 
 

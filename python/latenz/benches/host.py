@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from latenz import environment
+from latenz.affinity import kept_off
 from latenz.benches.base import Assignment, Bench, Watch
+from latenz.clocks import ClockOffsets, notes_between
 from latenz.engines import ENGINES, Engine, Obstacle, Task
 from latenz.errors import BadInput
 from latenz.model import SampleSet, TimeBase
@@ -97,14 +99,18 @@ class _Measurement:
         self.recording: Recording | None = None
         self.collected: list[SampleSet] = []
         self.load_died_ns: int | None = None
+        self._idle_note = engine.idle_note()
+        self._clocks = ClockOffsets.read()
         self._started_ns = 0
 
     def account(self) -> dict[str, Any]:
         """Measure and tell what happened."""
         started = datetime.now(UTC).isoformat(timespec="seconds")
         before = environment.moment()
+        self._clocks = ClockOffsets.read()
         try:
-            self._measure()
+            with kept_off(self.engine.measured()):
+                self._measure()
         finally:
             if self.recording:
                 self.recording.stop()
@@ -170,7 +176,8 @@ class _Measurement:
 
     def _outcome(self) -> dict[str, Any]:
         """Collect the samples; what cannot be collected is told, and the run goes on."""
-        notes = [*self.stressor.notes]
+        notes = [*self.stressor.notes, *notes_between(self._clocks, ClockOffsets.read())]
+        notes += [self._idle_note] if self._idle_note else []
         if self.load_died_ns is not None:
             notes.append(
                 f"the load {self.stressor.name} ended {self.load_died_ns / 1e9:.1f} s after its"

@@ -86,6 +86,8 @@ class Vm(Bench):
 def machine(stack: VmStackSettings) -> "tuple[VmSettings, tuple[str, ...]]":
     """Return the machine that a stack asks for, and the tunings it asks for of the host.
 
+    A layer stands for what it holds that needs nobody's consent; the id of a tuning is consent.
+
     Raises:
         BadInput: A name is neither the id of a tuning nor a layer.
     """
@@ -93,14 +95,12 @@ def machine(stack: VmStackSettings) -> "tuple[VmSettings, tuple[str, ...]]":
     from latenz.vm.choice import chosen
     from latenz.vm.host import made_settings
 
-    of_host = {
-        entry.id: entry for entry in load() if entry.layer in HOST_LAYERS and not entry.consent
-    }
+    of_host = {entry.id: entry for entry in load() if entry.layer in HOST_LAYERS}
     known = {*of_host, *HOST_LAYERS}
     wanted = [
         entry.id
         for entry in of_host.values()
-        if entry.id in stack.tunings or entry.layer in stack.tunings
+        if entry.id in stack.tunings or (entry.layer in stack.tunings and not entry.consent)
     ]
     others = [name for name in stack.tunings if name not in known]
     settings = made_settings(

@@ -5,6 +5,7 @@ library.
 """
 
 import platform
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,7 +14,32 @@ from pathlib import Path
 from latenz.errors import BadInput
 
 _FIELDS = ("REPO_URI", "RELEASE", "CODENAME", "COMPONENT", "ORIGIN")
-_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_TAKEN_OVER = re.compile(
+    r"""Acquire::(?:
+      Retries | Queue-Mode | ForceIPv[46] | Check-Valid-Until | Check-Date | (?:Min|Max)-ValidTime
+    | GzipIndexes | CompressionTypes::.*
+    | [a-z][a-z0-9+]*::(?:Proxy | Proxy-Auto-Detect | ProxyAutoDetect | Timeout | Dl-Limit
+        | Pipeline-Depth | No-Cache | Max-Age | No-Store | AllowRedirect | User-Agent
+        | CaInfo | CaPath | CrlFile | IssuerCert | SslCert | SslKey | SslForceVersion)(?:::.*)?
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Settings that say how the network is reached and how long to wait. What is not named here stays
+with this machine's own apt, first of all what would accept packages that nobody has signed."""
+_TRUSTING = re.compile(
+    r"^\s*(?:acquire::(?:.*::)?allow(?:insecure|weak|downgradetoinsecure)repositories"
+    r"|apt::get::allowunauthenticated)$",
+    re.IGNORECASE,
+)
+_NOT_LOOKING = re.compile(
+    r"acquire::https?::(?:.*::)?verify-(?:peer|host)(?:::.*)?$", re.IGNORECASE
+)
+_UNDATED = re.compile(r"acquire::check-(?:valid-until|date)$", re.IGNORECASE)
+_TRUSTED_SOURCE = re.compile(
+    r"^(?!\s*\#).*\b(trusted|allow-(?:insecure|weak|downgrade-to-insecure))\s*[=:]\s*(?:yes|true|1|on)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -31,11 +57,16 @@ class Repository:
     codename: str
 
     def stanza(self) -> str:
-        """Return the entry of a `.sources` file, bound to Debian's own keys where they are."""
+        """Return the entry of a `.sources` file, bound to Debian's own keys.
+
+        Raises:
+            BadInput: They are not here: any key that apt trusts would do then.
+        """
+        if not KEYRING.exists():
+            remedy = "apt-get install debian-archive-keyring"
+            raise BadInput("Debian's keys are missing", str(KEYRING), remedy)
         lines = ["Types: deb", f"URIs: {self.uri}", f"Suites: {self.suite}", "Components: main"]
-        if _KEYRING.exists():
-            lines.append(f"Signed-By: {_KEYRING}")
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, f"Signed-By: {KEYRING}"]) + "\n"
 
 
 def output(*command: str) -> str:
@@ -51,6 +82,65 @@ def output(*command: str) -> str:
     except subprocess.CalledProcessError as error:
         raise BadInput(error.stderr.strip(), " ".join(command[:2])) from None
     return answer.stdout
+
+
+def settings() -> list[tuple[str, str]]:
+    """Return the settings of this machine's apt, by their whole names.
+
+    Raises:
+        BadInput: apt is not there, or refuses.
+    """
+    lines = output("apt-config", "dump").splitlines()
+    pairs = (re.fullmatch(r'(\S+) "(.*)";', line) for line in lines)
+    return [(pair[1], pair[2]) for pair in pairs if pair]
+
+
+def network_settings() -> str:
+    """Return how this machine's apt reaches the network: proxies, certificates, patience."""
+    taken = [pair for pair in settings() if pair[1] and _TAKEN_OVER.fullmatch(pair[0])]
+    return "".join(f'{name} "{value}";\n' for name, value in taken)
+
+
+def weaknesses() -> list[str]:
+    """Return what makes this machine's own apt less strict than Debian's, each in a few words.
+
+    Nothing of it is taken over but that old package lists are accepted, which some mirrors need.
+
+    Raises:
+        BadInput: apt is not there, or refuses.
+    """
+    found = [f"{KEYRING} is missing"] if not KEYRING.exists() else []
+    for name, value in settings():
+        is_on = value.lower() in ("1", "yes", "true", "with", "on", "enable")
+        is_off = value.lower() in ("0", "no", "false", "without", "off", "disable")
+        if _TRUSTING.match(name) and is_on:
+            found.append(f"{name} accepts unsigned packages")
+        elif _NOT_LOOKING.match(name) and is_off:
+            found.append(f"{name} does not check who answers")
+        elif _UNDATED.match(name) and is_off:
+            found.append(f"{name} accepts old package lists")
+    return found + [f"{file}: {key} accepts unsigned packages" for file, key in _trusted_sources()]
+
+
+def account() -> dict[str, object]:
+    """Return what a run keeps of where packages come from: whose signatures count, and how far."""
+    try:
+        return {"keys": str(KEYRING), "not_strict": weaknesses()}
+    except BadInput:
+        return {}
+
+
+def _trusted_sources() -> list[tuple[str, str]]:
+    """Return the files that apt takes sources from and that trust some of them, with the word."""
+    answer = output("apt-get", "indextargets", "--no-release-info", "--format", "$(SOURCESENTRY)")
+    found = []
+    for file in sorted({line.rpartition(":")[0] for line in answer.splitlines()}):
+        try:
+            text = Path(file).read_text("utf-8", "replace")
+        except OSError:
+            continue
+        found += [(file, key) for key in dict.fromkeys(_TRUSTED_SOURCE.findall(text))]
+    return found
 
 
 def release() -> str:

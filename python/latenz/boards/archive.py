@@ -9,13 +9,16 @@ import posixpath
 import shutil
 import stat
 import subprocess
-import tarfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from latenz import unpacking
 from latenz.errors import BadInput, shown
 
+_LARGEST_PACKAGE = 1 << 33  # unpacked
+_LARGEST_FILE = 1 << 29  # of those that are wanted from a package
+_LAST_RECORD = 10240  # what fills it stands behind a tar's end
 _HEADER = "070701" + 13 * "{:08x}"  # "newc": hexadecimal fields, no checksum
 
 
@@ -50,23 +53,27 @@ def members(package: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str,
         raise BadInput("is not installed", "dpkg-deb", "boards need a Debian system")
     command = ["dpkg-deb", "--fsys-tarfile", str(package)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reader:
+        assert reader.stdout is not None  # noqa: S101 - it is piped
+        tar = reader.stdout
         try:
-            with tarfile.open(fileobj=reader.stdout, mode="r|") as archive:
-                for member in archive:
-                    path = _absolute(member.name, package)
-                    if not wanted(path):
-                        continue
-                    if member.isfile():
-                        content = archive.extractfile(member)
-                        yield path, content.read() if content else b""
-                    elif member.issym():
-                        yield path, Link(member.linkname)
-                    elif member.islnk():
-                        yield path, Link(_absolute(member.linkname, package))
+            for member in unpacking.members(tar, _LARGEST_PACKAGE):
+                path = _absolute(member.name, package)
+                if not wanted(path):
+                    continue
+                if member.kind == "file":
+                    yield path, member.content(_LARGEST_FILE)
+                elif member.kind == "link":
+                    yield path, Link(member.target)
+                elif member.kind == "hard link":
+                    yield path, Link(_absolute(member.target, package))
+            tar.read(_LAST_RECORD)
+            tar.close()  # who has more to say is no tar, and must not be waited for
             if reader.wait() != 0:
-                raise tarfile.TarError("dpkg-deb cannot read it")
-        except tarfile.TarError as error:
-            raise BadInput(f"is damaged ({error})", str(package), "delete it, try again") from None
+                raise unpacking.Damaged("dpkg-deb cannot read it")
+        except unpacking.Damaged as error:
+            raise BadInput(
+                f"is damaged ({error.what})", str(package), "delete it, try again"
+            ) from None
         finally:
             reader.kill()  # who found what it wanted does not read on
 

@@ -1,6 +1,7 @@
 """Latenz's cache: what was fetched or made once, kept whole and checked when it is used.
 
 It lies in `$XDG_CACHE_HOME/latenz` (`~/.cache/latenz` otherwise) and can be deleted at any time.
+It is ours alone: what lies there is booted and run, so nobody else may put anything there.
 Files appear by renaming, under a lock for each, so that processes side by side share it. What
 nobody has used for a month is deleted.
 """
@@ -10,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import pwd
 import sys
 import tempfile
 import time
@@ -19,6 +21,8 @@ from functools import cache
 from pathlib import Path
 
 from latenz.errors import BadInput
+from latenz.files import is_private_place, lock_file, make_folder
+from latenz.path_walk import Walk, is_ours, user_name
 
 Make = Callable[[Path], None]
 """Writes the content of a file to the path it is given."""
@@ -26,22 +30,48 @@ _UNUSED_AFTER_S = 30 * 86_400
 
 
 def location() -> Path:
-    """Return where the cache lies or would lie."""
+    """Return where the cache lies or would lie.
+
+    Root has its own where the usual place is one that another user could exchange: `sudo -E` keeps
+    the variables of whoever calls it.
+    """
     home = Path(os.environ.get("XDG_CACHE_HOME", ""))
     base = home if home.is_absolute() else Path.home() / ".cache"  # relative ones do not count
-    return base / "latenz"
+    return _of_root(base / "latenz") if os.geteuid() == 0 else base / "latenz"
+
+
+@cache
+def _of_root(wanted: Path) -> Path:
+    if is_private_place(wanted):
+        return wanted
+    own = Path(pwd.getpwuid(0).pw_dir) / ".cache/latenz"
+    say(f"{wanted} is in the hands of another user: the cache is {own}")
+    return own
 
 
 def folder(*parts: str) -> Path:
     """Return a folder of the cache, made if absent.
 
     Raises:
-        BadInput: It cannot be made.
+        BadInput: It cannot be made, or the cache belongs to another user.
     """
-    path = location().joinpath(*parts)
+    whole = location()
+    path = whole.joinpath(*parts)
     with explaining(path):
+        make_folder(whole)
+        _keep_private(whole)
         path.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def _keep_private(whole: Path) -> None:
+    with Walk(whole) as walk:
+        found = os.fstat(walk.folder())
+    if not is_ours(found):
+        remedy = "set XDG_CACHE_HOME to a folder of your own"
+        raise BadInput(f"belongs to {user_name(found.st_uid)}", str(whole), remedy)
+    if found.st_mode & 0o077 and found.st_uid == os.geteuid():
+        whole.chmod(0o700)
 
 
 @contextmanager
@@ -75,9 +105,7 @@ def say(text: str) -> None:
 def locked(name: str) -> Iterator[None]:
     """Hold the lock of that name; other processes that want it wait."""
     path = folder("locks") / name
-    with explaining(path):
-        file = path.open("w")
-    with file:
+    with lock_file(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

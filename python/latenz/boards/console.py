@@ -88,6 +88,7 @@ class Collector:
     def __init__(self, lines: int = 1) -> None:
         self.received = Received()
         self._readers = [FrameReader() for _ in range(lines)]
+        self._unread = 0
 
     def feed(self, data: Iterable[tuple[int, bytes]]) -> None:
         """Take what has come, with the number of the line."""
@@ -104,7 +105,7 @@ class Collector:
         self._count()
 
     def _count(self) -> None:
-        self.received.damaged = sum(reader.damaged for reader in self._readers)
+        self.received.damaged = self._unread + sum(reader.damaged for reader in self._readers)
         self.received.missing = sum(reader.missing for reader in self._readers)
 
     def _take(self, found: "str | TextFrame | SamplesFrame | FileFrame | EndFrame") -> None:
@@ -131,18 +132,18 @@ class Collector:
         self.received.lines.append(line)
         del self.received.lines[:-_KEPT_LINES]
         if disaster := _DISASTERS.search(line):
-            self.received.disasters.append(disaster.group())
+            _keep(self.received.disasters, disaster.group())
 
     def _take_text(self, found: TextFrame) -> None:
         if found.kind == "note":
-            self.received.notes.append(found.text)
+            _keep(self.received.notes, found.text)
         elif found.kind == "fault":
-            self.received.faults.append(found.text)
+            _keep(self.received.faults, found.text)
         else:
             try:
                 hello = json.loads(found.text)
-            except ValueError:
-                self.received.damaged += 1
+            except (ValueError, RecursionError):
+                self._unread += 1
                 return
             self.received.hello = hello if isinstance(hello, dict) else None
 
@@ -151,3 +152,9 @@ class Collector:
         for number in found.samples:
             if number in self.received.streams:
                 self.received.streams[number].complete = found.complete
+
+
+def _keep(texts: list[str], text: str) -> None:
+    """Keep a text, unless the board tells without end."""
+    if len(texts) < _KEPT_LINES:
+        texts.append(text)

@@ -19,6 +19,7 @@ from qemu.qmp.legacy import QEMUMonitorProtocol
 from latenz.boards.payload import Load, Payload
 from latenz.boards.protocol import PayloadProtocol
 from latenz.errors import BadInput
+from latenz.files import scratch_place
 from latenz.keeper import KeptProgram
 from latenz.programs import escaped, listen, plugin_arguments, turn_arguments
 
@@ -86,7 +87,7 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
         if self._program is not None:
             return
         # Paths of sockets must be short: not in the run folder.
-        sockets = Path(tempfile.mkdtemp(prefix="latenz-board-"))
+        sockets = Path(tempfile.mkdtemp(prefix="latenz-board-", dir=scratch_place()))
         try:
             self._start(sockets)
         except BaseException:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from latenz.boards.packages import Architecture
-from latenz.errors import BadInput
+from latenz.errors import BadInput, shown
 
 _PROCESSORS: dict[Architecture, tuple[str, str]] = {
     "arm64": ("AArch64", "64-bit Arm"),
@@ -35,6 +35,16 @@ def is_elf(content: bytes) -> bool:
     return content.startswith(b"\x7fELF")
 
 
+def damages() -> tuple[type[Exception], ...]:
+    """Return what pyelftools raises for a damaged file; it checks by assertions, or not at all."""
+    from elftools.common.exceptions import ELFError
+
+    return (
+        *(ELFError, AssertionError, AttributeError, LookupError),
+        *(OverflowError, TypeError, ValueError, struct.error),
+    )
+
+
 def needs(content: bytes, name: str, architecture: Architecture = "arm64") -> Needs:
     """Read what a program or library needs.
 
@@ -46,7 +56,6 @@ def needs(content: bytes, name: str, architecture: Architecture = "arm64") -> Ne
     Raises:
         BadInput: It is damaged, or for another processor.
     """
-    from elftools.common.exceptions import ELFError
     from elftools.elf.dynamic import DynamicSegment
     from elftools.elf.elffile import ELFFile
     from elftools.elf.segments import InterpSegment
@@ -71,8 +80,8 @@ def needs(content: bytes, name: str, architecture: Architecture = "arm64") -> Ne
                         folders.extend(tag.runpath.split(":"))
                     elif tag.entry.d_tag == "DT_RPATH":
                         folders.extend(tag.rpath.split(":"))
-    except (ELFError, struct.error) as error:
-        raise BadInput(f"is no whole ELF file ({error})", name) from None
+    except damages() as error:
+        raise BadInput(f"is no whole ELF file ({shown(str(error))})", name) from None
     return Needs(tuple(libraries), interpreter, tuple(folders))
 
 

@@ -3,9 +3,7 @@
 The same inputs give the same file. Nothing is compressed: unpacking would be the board's time.
 """
 
-import gzip
 import json
-import lzma
 import re
 import struct
 from collections.abc import Iterable, Mapping
@@ -17,6 +15,7 @@ from latenz.boards import archive, cache, elf
 from latenz.boards.archive import Link, Member, Node
 from latenz.boards.packages import Architecture, Package, fetch, fetch_current, suffix
 from latenz.errors import BadInput, closest
+from latenz.unpacking import unpack
 
 Flavour = Literal["stock", "rt", "cloud"]
 
@@ -27,6 +26,7 @@ _METAPACKAGES: dict[Flavour, str] = {
 }
 _TRIPLETS: dict[Architecture, str] = {"arm64": "aarch64-linux-gnu", "amd64": "x86_64-linux-gnu"}
 _XZ = b"\xfd7zXZ\0"
+_LARGEST_UNPACKED = 1 << 29  # of a kernel or a module
 _SETUP = 0x250  # bytes of a bzImage up to the place of its payload
 _BUSYBOX = "/bin/busybox"
 _APPLETS = re.compile(rb"\0\[\0\[\[\0((?:[a-z0-9][a-z0-9_.-]*\0){50,})\0")
@@ -173,7 +173,7 @@ def _kernel(flavour: Flavour, architecture: Architecture) -> Package:
 def _bootable(content: bytes, architecture: Architecture) -> bytes | None:
     """Return a kernel as it is started without unpacking itself; None for no kernel."""
     if architecture == "arm64":  # an Image: Linux's documentation, arm64/booting
-        plain = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+        plain = unpack(content, _LARGEST_UNPACKED, "the kernel")
         return plain if plain[0x38:0x3C] == b"ARMd" else None
     # A bzImage: Linux's documentation, arch/x86/boot. What it unpacks is an ELF file, which QEMU
     # starts by its PVH entry.
@@ -182,7 +182,7 @@ def _bootable(content: bytes, architecture: Architecture) -> bytes | None:
     [offset, length] = struct.unpack_from("<II", content, 0x248)
     begin = (content[0x1F1] + 1) * 512 + offset
     payload = content[begin : begin + length]
-    return lzma.LZMADecompressor().decompress(payload) if payload[:6] == _XZ else content
+    return unpack(payload, _LARGEST_UNPACKED, "the kernel") if payload[:6] == _XZ else content
 
 
 def _boot_image(
@@ -371,4 +371,4 @@ def _module_name(path: str) -> str:
 def _plain_module(path: str, content: Member) -> bytes:
     if isinstance(content, Link):
         raise BadInput("is a link, not a module", path)
-    return lzma.decompress(content) if path.endswith(".xz") else content
+    return unpack(content, _LARGEST_UNPACKED, path)

@@ -1,9 +1,10 @@
 """Debian packages for boards and guests: resolved, fetched and verified by apt, installed nowhere.
 
-apt gets directories of its own in the cache and an empty list of installed packages; its sources
-and its way into the network are those of this machine. Nothing here needs root. What was fetched
-is kept with the versions it was resolved to: the same names give the same files without network,
-until they are a week old and the network answers.
+apt gets directories of its own in the cache and an empty list of installed packages; its mirror
+and its way into the network are those of this machine, its keys Debian's. Nothing here needs root.
+What was fetched is kept with the versions it was resolved to: the same names give the same files
+without network, until they are a week old and the network answers. A file that was damaged since
+is noticed and fetched again; who can write the cache could change the record with it.
 """
 
 import json
@@ -240,10 +241,24 @@ class _Apt:
                 (self.folder / part).mkdir(parents=True, exist_ok=True)
             (self.folder / "status").touch()
             self._updated = self.folder / "updated"
-            self._config.write_text(self._own_settings() + _network_settings())
+            self._write_config(self._own_settings() + apt_sources.network_settings())
+
+    def _write_config(self, text: str) -> None:
+        """Write apt's configuration, which may hold a proxy's password, for our eyes only."""
+        self.folder.chmod(0o700)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self._config, flags, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            os.fchmod(descriptor, 0o600)
+            file.write(text)
 
     def _own_settings(self) -> str:
         settings = {
+            # No package that nobody has signed, whatever this machine's own apt accepts.
+            "APT::Get::AllowUnauthenticated": "false",
+            "Acquire::AllowInsecureRepositories": "false",
+            "Acquire::AllowWeakRepositories": "false",
+            "Acquire::AllowDowngradeToInsecureRepositories": "false",
             "APT::Architecture": self.architecture,
             "APT::Architectures::": self.architecture,
             "APT::Update::Error-Mode": "any",
@@ -276,6 +291,8 @@ class _Apt:
             uris = ", ".join(sorted({repository.uri for repository in repositories}))
             raise _none_at(uris, self.architecture)
         self._updated.touch()
+        for weakness in apt_sources.weaknesses():
+            cache.say(f"this machine's apt is not strict: {weakness}; see docs/images.md")
 
     def closure(self, names: Iterable[str]) -> list[str]:
         """Return `name=version` of these packages and of all that they need."""
@@ -366,6 +383,9 @@ def _failure(
         text,
     ):
         return _unknown(unknown[1] or unknown[2] or unknown[3], architecture)
+    if unsigned := re.search(r"The repository '(\S+) .*' is (?:not signed|no longer signed)", text):
+        remedy = "set apt up with a mirror that has Debian's signatures"
+        return BadInput("is not signed by Debian", unsigned[1], remedy)
     if "No space left on device" in text or "have enough free space" in text:
         return cache.unwritable(folder, full=True, reason="")
     if vanished := re.search(r"Version \S+ for \S+ was not found", text):
@@ -402,13 +422,3 @@ def _stanzas(text: str) -> list[dict[str, str]]:
         dict(re.findall(r"^([A-Za-z0-9-]+): (.*)$", paragraph, re.M))
         for paragraph in text.strip().split("\n\n")
     ]
-
-
-def _network_settings() -> str:
-    """Return how this machine's apt reaches the network: proxies, certificates, credentials."""
-    answer = apt_sources.output("apt-config", "dump").splitlines()
-    unwanted = ("Acquire::IndexTargets", "Acquire::Languages")
-    wanted = [
-        line for line in answer if line.startswith("Acquire::") and not line.startswith(unwanted)
-    ]
-    return "\n".join(wanted) + "\n"

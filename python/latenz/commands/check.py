@@ -9,6 +9,7 @@ from latenz.errors import EXIT_GATE_VIOLATED, EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
     from latenz.analysis import Check
+    from latenz.analysis.check import Arrivals
 
 
 def command(
@@ -17,7 +18,7 @@ def command(
         str | None, typer.Option(help="plain, paper or carry, instead of the file's.")
     ] = None,
     effort: Annotated[
-        int | None, typer.Option(help="Simulations for each source. (default: 5000)")
+        int | None, typer.Option(help="Simulations for each source and bound. (default: 5000)")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the search: the same finds the same.")] = 0,
     arrivals_out: Annotated[
@@ -40,7 +41,7 @@ def command(
 
     described = read_system(system)
     each = EFFORT if effort is None else effort
-    total = each * len(described.sources)
+    total = 2 * each * len(described.sources)
     with counting("searching", total, wanted=not json) as progress:
         found = check(described, mode_of(mode), each, seed, progress=progress)
     if arrivals_out:
@@ -63,9 +64,13 @@ def _document(found: "Check") -> dict[str, Any]:
 
     document = asdict(found)
     for source, entry in zip(found.sources, document["sources"], strict=True):
-        arrivals = source.arrivals_ns
-        entry["arrivals_ns"] = arrivals and {
-            each.name: list(times) for each, times in zip(found.sources, arrivals, strict=True)
-        }
+        entry["arrivals_ns"] = _by_name(found, source.arrivals_ns)
+        entry["enforced_arrivals_ns"] = _by_name(found, source.enforced_arrivals_ns)
         entry["exceeded"] = source.exceeded
     return document | {"holds": found.holds}
+
+
+def _by_name(found: "Check", arrivals: "Arrivals | None") -> dict[str, list[int]] | None:
+    if arrivals is None:
+        return None
+    return {each.name: list(times) for each, times in zip(found.sources, arrivals, strict=True)}

@@ -1,12 +1,12 @@
 """`latenz compare`: what a change did to the latencies, and a gate on it."""
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from latenz.compare import Comparison, Gate
 
 
 def command(
@@ -17,36 +17,45 @@ def command(
         typer.Option(help='Exit with 1 if this holds, such as "p99 significantly > +10%".'),
     ] = None,
     paired: Annotated[
-        bool | None,
+        bool,
         typer.Option(
             "--paired/--unpaired",
-            help="Resample repetitions, or never; by default where there are enough of them.",
+            help="Whether the i-th repetition of A belongs to the i-th of B, taken in turns.",
         ),
-    ] = None,
+    ] = False,
     confidence: Annotated[float, typer.Option(help="Of the intervals, 0.5 to 0.999.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Of the resampling.")] = 1,
+    seed: Annotated[int, typer.Option(hidden=True, help="Kept for scripts; no effect.")] = 1,
     deadline: Annotated[str | None, typer.Option(help='Limit of miss_rate, such as "3ms".')] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write a page about it: an HTML file.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Compare two runs: differences and ratios with confidence intervals.
 
-    With --fail-if the exit code is the gate: 0 passed, 1 violated, 3 cannot be told.
+    With --fail-if the exit code is the gate: 0 passed, 1 violated, 3 cannot be told. Without it,
+    it is 3 if mean, median or p99 have no interval, and 0 otherwise.
 
-    Example: latenz compare before after --fail-if "p99 significantly > +10% or max > 3ms"
+    Example: latenz compare before after --fail-if "p99 significantly > +10%" -o compared.html
     """
-    # The matrices are small: several threads would mostly wait for each other.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from latenz.compare import Settings, compare, judge
     from latenz.compare.gate import parse
+    from latenz.errors import EXIT_NOT_SHOWN
+    from latenz.files import refuse_input
+    from latenz.progress import counting
     from latenz.store import open_sample_sets
 
+    if output is not None:
+        refuse_input(output, (a, b))
     if fail_if is not None:
         parse(fail_if)  # a mistake in it is told before the long work
     limit_ns = None if deadline is None else _limit(deadline)
     settings = Settings(confidence=confidence, seed=seed, paired=paired, deadline_ns=limit_ns)
-    with _progress(shown=not json) as progress:
+    with counting("comparing", None, wanted=not json) as progress:
         found = compare(open_sample_sets(a), open_sample_sets(b), settings, progress)
     gate = None if fail_if is None else judge(found, fail_if)
+    if output is not None:
+        _write_page((a, b), found, gate, output, wanted=not json)
     if json:
         import json as json_module
 
@@ -63,6 +72,25 @@ def command(
         print_comparison(found, gate)
     if gate is not None:
         raise typer.Exit(gate.exit_code)
+    if not found.told:
+        raise typer.Exit(EXIT_NOT_SHOWN)
+
+
+def _write_page(
+    places: tuple[Path, Path],
+    comparison: "Comparison",
+    gate: "Gate | None",
+    output: Path,
+    wanted: bool,
+) -> None:
+    from latenz.progress import reading
+    from latenz.report import open_sides
+    from latenz.report.comparison import write_comparison
+
+    sides = open_sides(*places)
+    with reading(sum(len(each.sample_sets) for each in sides), wanted=wanted) as progress:
+        write_comparison(sides, places, comparison, gate, output, progress)
+    typer.echo(f"comparison: {output}", err=True)
 
 
 def _limit(text: str) -> int:
@@ -73,17 +101,3 @@ def _limit(text: str) -> int:
     if limit_ns <= 0:
         raise BadInput(f"{text!r} is no deadline", "--deadline", "it must be above zero")
     return limit_ns
-
-
-@contextmanager
-def _progress(shown: bool) -> Iterator[Callable[[int, int], None]]:
-    """Show on a terminal's standard error how many pairs are done."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(
-        console=console, transient=True, disable=not (shown and console.is_terminal)
-    ) as bar:
-        task = bar.add_task("comparing", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

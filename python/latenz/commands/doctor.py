@@ -35,23 +35,24 @@ def command(
 
 
 def _print(diagnosis: "Diagnosis") -> None:
-    from rich.console import Console
-    from rich.markup import escape
+    from rich.text import Text
+
+    from latenz.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
     for check in diagnosis.checks:
-        style = _STYLE[check.state]
-        console.print(f"[{style}]{check.state:8}[/] [bold]{check.id}[/]: {escape(check.found)}")
+        state = (f"{check.state:8} ", _STYLE[check.state])
+        console.print(Text.assemble(state, (check.id, "bold"), f": {check.found}"))
         if check.consequence:
-            console.print(f"         {escape(check.consequence)}")
+            console.print(f"         {check.consequence}")
         if check.fix:
-            console.print(f"         fix: [cyan]{escape(check.fix)}[/]")
-    console.print("\n[bold]can measure[/]")
+            console.print(Text.assemble("         fix: ", (check.fix, "cyan")))
+    console.print("\ncan measure", style="bold")
     for what in diagnosis.can_measure:
-        console.print(f"  {escape(what)}")
+        console.print(f"  {what}")
     if diagnosis.cannot_measure:
-        console.print("\n[bold]cannot measure[/]")
+        console.print("\ncannot measure", style="bold")
     for each in diagnosis.cannot_measure:
-        console.print(f"  {escape(each['what'])}: {escape(each['why'])}")
+        console.print(f"  {each['what']}: {each['why']}")
         if each["fix"]:
-            console.print(f"    fix: [cyan]{escape(each['fix'])}[/]")
+            console.print(Text.assemble("    fix: ", (each["fix"], "cyan")))

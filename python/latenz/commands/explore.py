@@ -67,7 +67,6 @@ def command(
     Example: latenz explore experiments/systems/can-gateway.toml --deadline can-engine=300us
     """
     from latenz.analysis.explore import Space, explore
-    from latenz.analysis.explore.page import write_page
     from latenz.analysis.explore.plan import load_plan
     from latenz.analysis.explore.show import document, print_exploration
     from latenz.progress import counting
@@ -91,7 +90,6 @@ def command(
     except KeyboardInterrupt:
         typer.echo(f"explore: interrupted; go on with latenz explore --resume {folder}", err=True)
         return EXIT_INTERRUPTED
-    write_page(found, folder / "front.html")
     if json:
         import json as json_module
 

@@ -20,12 +20,14 @@ def command(
 
     Example: latenz export results/demo/run --to openmetrics -o latencies.txt
     """
-    from rich.console import Console
+    from rich.text import Text
 
     from latenz import exporters
+    from latenz.console import Console
     from latenz.store import open_sample_sets
 
     terminal = sys.stderr.isatty()
-    busy = Console(stderr=True).status(f"writing {output.name}") if terminal else nullcontext()
+    writing = Text(f"writing {output.name}")
+    busy = Console(stderr=True).status(writing) if terminal else nullcontext()
     with busy:
         exporters.write(open_sample_sets(run), to, output)

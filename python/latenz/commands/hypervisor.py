@@ -1,5 +1,6 @@
 """`latenz hypervisor`: systems booted under Latenz's own hypervisor."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ from latenz.errors import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
     from latenz.hypervisor.build import Built
-    from latenz.hypervisor.results import Measured
+    from latenz.hypervisor.results import Costs, Measured, Sections
     from latenz.hypervisor.run import Boot
     from latenz.store.run import RunWriter
 
@@ -37,7 +38,11 @@ _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 @command.command()
 def build(
     system: _System,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The image (ELF).")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The image: ELF, or NAME.img for U-Boot's booti."),
+    ],
+    bench: _Bench = "virt",
     mode: _Mode = None,
     arrivals: _Arrivals = None,
     irqs: _Irqs = None,
@@ -46,13 +51,14 @@ def build(
 ) -> None:
     """Make a bootable image of a system: hypervisor, configuration, guests, interrupts.
 
-    Systems without a bound are refused, with the reason. The image runs on every board that the
-    hypervisor knows.
+    Systems without a bound are refused, with the reason. An image for zcu102 runs on the emulated
+    board and on the real one.
 
     Example: latenz hypervisor build experiments/systems/can-gateway.toml -o gateway.elf
     """
+    _check_bench(bench)
     built = _built(system, mode, arrivals, irqs, seed)
-    built.write(output)
+    built.write(output, bench)
     if json:
         regions = [
             {"name": each.name, "begin": each.begin, "size": each.size} for each in built.regions
@@ -127,8 +133,10 @@ def costs(
 ) -> int:
     """Boot a system and tell what the hypervisor's own work took at most.
 
-    With -o it writes the system file with these costs: bounds and simulations of that one hold
-    against what the hypervisor measures.
+    It is booted as it is, and again with hostile guests in the place of one: what those make the
+    hypervisor do holds up the others, whose bounds have to know it. With -o it writes the system
+    file with these costs: bounds and simulations of that one hold against what the hypervisor
+    measures.
 
     Example: latenz hypervisor costs experiments/systems/can-gateway.toml -o measured.toml
     """
@@ -140,22 +148,31 @@ def costs(
     if measured.costs is None or measured.sections is None:
         typer.echo("latenz: stopped before the costs were told", err=True)
         return EXIT_INTERRUPTED
+    from latenz.hypervisor.attacked import place_of_hostile
     from latenz.hypervisor.costs import with_costs
 
-    changed, missing = with_costs(built.system, measured.costs, measured.sections)
+    told_of, took, sections = "", measured.costs, measured.sections
+    if built.system.slots and built.system.sources:
+        told_of = place_of_hostile(built.system)
+        took, sections, stopped = _beside_hostile(built, bench, took, sections, wanted=not json)
+    changed, missing = with_costs(built.system, took, sections)
     for each in missing:
         typer.echo(f"latenz: warning: the run shows no {each}; the file's own is kept", err=True)
     if output:
         from latenz.system import write_system
 
         told = f"Costs measured by latenz hypervisor costs {system.name} on {bench}, virtual time."
+        told += f" Also with hostile guests for {told_of}." if told_of else ""
         write_system(changed, output, told)
     if json:
-        _print_json({**_document(measured, bench), "file": output and str(output)})
+        own = {"file": output and str(output), "hostile_in": told_of or None}
+        _print_json({**_document(replace(measured, costs=took, sections=sections), bench), **own})
     else:
         from latenz.hypervisor.show import print_costs
 
-        print_costs(measured.costs, measured.sections, bench)
+        print_costs(took, sections, bench)
+        if told_of:
+            typer.echo(f"also measured with hostile guests in the place of {told_of}'s")
     return EXIT_INTERRUPTED if stopped else 0
 
 
@@ -244,6 +261,36 @@ def _boot(
     for note in off_the_grid(built.system, brought.measured):
         typer.echo(f"latenz: warning: {note}", err=True)
     return brought, asked.is_set()
+
+
+def _beside_hostile(
+    built: "Built", bench: str, took: "Costs", sections: "Sections", *, wanted: bool
+) -> "tuple[Costs, Sections, bool]":
+    """Boot the system with each of the hostile guests as well.
+
+    Args:
+        built: The system with its own guests.
+        bench: Where it is booted.
+        took: Its costs beside its own guests.
+        sections: Its sections.
+        wanted: Whether progress is shown.
+
+    Returns:
+        The worst costs and sections of all boots, and whether it was stopped before the last.
+    """
+    from latenz.hypervisor.attacked import ATTACKS, attacked, worst_costs, worst_sections
+    from latenz.hypervisor.build import build_system
+
+    stopped = False
+    for attack in ATTACKS:
+        with attacked(built.system, attack) as system:
+            image = build_system(system, built.mode, built.arrivals)
+        brought, stopped = _boot(image, bench, None, wanted=wanted)
+        if stopped or brought.measured.costs is None or brought.measured.sections is None:
+            return took, sections, True
+        took = worst_costs(took, brought.measured.costs)
+        sections = worst_sections(sections, brought.measured.sections)
+    return took, sections, stopped
 
 
 def _document(measured: "Measured", bench: str) -> dict[str, Any]:

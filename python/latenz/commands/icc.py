@@ -65,7 +65,7 @@ def show(
     if json:
         Printer(table, to_json, json).show(report)
     else:
-        from rich.console import Console
+        from latenz.console import Console
 
         console = Console()
         if report.unreadable:

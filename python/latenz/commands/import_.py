@@ -1,8 +1,6 @@
 """`latenz import`: what another tool measured becomes a run."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,8 +47,9 @@ def command(
     Example: latenz import cyclictest.json -o results/cyclictest
     """
     from latenz import importers
+    from latenz.progress import counting
 
-    with _progress(file) as progress:
+    with counting(f"reading {file.name}", _size(file), counts=False) as progress:
         sample_sets = importers.read(
             file,
             format_name,
@@ -67,30 +66,15 @@ def command(
 
 
 def _write(output: Path, sample_sets: "list[SampleSet]") -> None:
-    """Write the run beside its place and move it there when it is whole."""
-    import shutil
-    import tempfile
-
-    from latenz.errors import BadInput
+    """Write a run that appears when it is whole."""
+    from latenz.files import appearing_folder
     from latenz.store.run import RunWriter
 
-    try:
-        if output.exists() and (not output.is_dir() or any(output.iterdir())):
-            raise BadInput("exists and is not empty", str(output), "name a new folder with -o")
-        output.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
-    except OSError as error:
-        raise BadInput(f"cannot be written ({error.strerror})", str(output)) from None
-    try:
-        writer = RunWriter(partial / "run", command=sys.argv)
+    with appearing_folder(output) as folder:
+        writer = RunWriter(folder, command=sys.argv)
         for sample_set in sample_sets:
             writer.add(sample_set)
         writer.close()
-        (partial / "run").replace(output)
-    except OSError as error:
-        raise BadInput(f"cannot be written ({error.strerror})", str(output)) from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _time_base(text: str | None) -> "TimeBase | None":
@@ -109,20 +93,6 @@ def _unit(text: str | None) -> int | None:
     if text is not None and text not in _UNITS:
         raise BadInput(f"{text!r} is no unit", "--unit", ", ".join(_UNITS))
     return _UNITS[text] if text else None
-
-
-@contextmanager
-def _progress(file: Path) -> Iterator[Callable[[int], None] | None]:
-    """Show how far reading has come, on a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"reading {file.name}", total=_size(file))
-        yield lambda done: bar.update(task, completed=done)
 
 
 def _size(file: Path) -> int | None:

@@ -29,6 +29,7 @@ _SEED = typer.Option(help="sim: what its processor does follows from it.")
 _GENERIC = typer.Option(help="sim: build the design so, as latency_width_g=32; several times.")
 _CLOCK = typer.Option(help='uio, mem: frequency of aclk, such as "100 MHz".')
 _EXTENDED = typer.Option("--extended", help="uio, mem: it has additions, with identification.")
+_SECRET = typer.Option(help="tcp: file with the secret of the board's bridge, yours alone.")
 _JSON = typer.Option("--json", help="Print JSON.")
 
 
@@ -53,6 +54,7 @@ def read(
     generic: Annotated[list[str] | None, _GENERIC] = None,
     clock: Annotated[str | None, _CLOCK] = None,
     extended: Annotated[bool, _EXTENDED] = False,
+    secret: Annotated[Path | None, _SECRET] = None,
     json: Annotated[bool, _JSON] = False,
 ) -> int:
     """Start a series in each IP, and write its samples into a run folder.
@@ -74,7 +76,7 @@ def read(
         raise BadInput(f"{samples} samples", "--samples", "it is at least 1")
     wanted = samples if samples is not None or continuous else 400
     plan = Plan(wanted, continuous, _above_zero(alarm, "--alarm"), _seconds(timeout, "--timeout"))
-    options = _options(seed, generic, clock, extended, progress=not json)
+    options = _options(seed, generic, clock, extended, secret, progress=not json)
     with open_target(target, options) as link:
         recording = Recording(open_instances(link, instance), plan)
         simulated = target.startswith("sim")
@@ -152,6 +154,7 @@ def watch(
     generic: Annotated[list[str] | None, _GENERIC] = None,
     clock: Annotated[str | None, _CLOCK] = None,
     extended: Annotated[bool, _EXTENDED] = False,
+    secret: Annotated[Path | None, _SECRET] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document a report.")] = False,
 ) -> None:
     """Show what the IPs count, until Ctrl-C.
@@ -160,7 +163,7 @@ def watch(
 
     Example: latenz ip watch tcp:zcu102:7421 --deadline 20us
     """
-    from latenz.commands.show import asked_deadline
+    from latenz.deadlines import parse_deadline
     from latenz.durations import parse_interval
     from latenz.ip.instance import open_instances
     from latenz.ip.show import table, to_json
@@ -169,8 +172,8 @@ def watch(
     from latenz.reports import Printer
 
     interval_ns = parse_interval(interval, "--interval")
-    limit = asked_deadline(deadline) if deadline else None
-    options = _options(seed, generic, clock, extended, progress=not json)
+    limit = parse_deadline(deadline) if deadline else None
+    options = _options(seed, generic, clock, extended, secret, progress=not json)
     with open_target(target, options) as link:
         instances = open_instances(link, instance)
         if target.startswith("sim"):
@@ -192,6 +195,7 @@ def selftest(
     generic: Annotated[list[str] | None, _GENERIC] = None,
     clock: Annotated[str | None, _CLOCK] = None,
     extended: Annotated[bool, _EXTENDED] = False,
+    secret: Annotated[Path | None, _SECRET] = None,
     json: Annotated[bool, _JSON] = False,
 ) -> int:
     """Check registers, and let each IP measure delays that are known to the cycle.
@@ -205,7 +209,7 @@ def selftest(
     from latenz.ip.selftest import checks
     from latenz.ip.target import open_target
 
-    options = _options(seed, generic, clock, extended, progress=not json)
+    options = _options(seed, generic, clock, extended, secret, progress=not json)
     with open_target(target, options) as link:
         results = [result for each in open_instances(link, instance) for result in checks(each)]
     if json:
@@ -219,8 +223,7 @@ def selftest(
         }
         typer.echo(json_module.dumps(document))
     else:
-        from rich.console import Console
-
+        from latenz.console import Console
         from latenz.ip.show import checks_table
 
         Console().print(checks_table(results))
@@ -236,7 +239,12 @@ def _worst(results: set[str]) -> int:
 
 
 def _options(
-    seed: int, generic: list[str] | None, clock: str | None, extended: bool, progress: bool
+    seed: int,
+    generic: list[str] | None,
+    clock: str | None,
+    extended: bool,
+    secret: Path | None,
+    progress: bool,
 ) -> "Options":
     from latenz.ip.target import Options
 
@@ -245,6 +253,7 @@ def _options(
         generics=tuple(generic or ()),
         clock=clock,
         extended=extended,
+        secret=secret,
         progress=progress,
     )
 

@@ -32,7 +32,7 @@ def command(
 
         typer.echo(json_module.dumps(document, ensure_ascii=False, indent=1))
         return
-    from rich.console import Console
+    from latenz.console import Console
 
     console = Console()
     shown = {"tables": _listed, "values": _valued, "facts": _stated}
@@ -45,7 +45,7 @@ def command(
         if row["remark"]
     ]
     for note in [*remarks, *document.get("notes", ())]:
-        console.print(f"- {note}", markup=False, highlight=False)
+        console.print(f"- {note}", highlight=False)
 
 
 def _list() -> dict[str, Any]:

@@ -13,38 +13,22 @@ def command(
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")],
     deadline: Annotated[
         list[str] | None,
-        typer.Option(help='A limit to judge by, such as "3ms"; may be given several times.'),
+        typer.Option(help='A limit and how much lateness it allows, such as "3ms@1/h".'),
     ] = None,
-    confidence: Annotated[
-        float, typer.Option(help="Of the upper bound on the exceedance probability.")
-    ] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Of the bounds on lateness, one-sided.")] = 0.95,
 ) -> None:
     """Write a report: verdicts, tables, plots and provenance in one self-contained HTML file.
 
     Example: latenz report results/demo/run -o report.html
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    from latenz.commands.show import asked_deadline
+    from latenz.deadlines import parse_deadline
+    from latenz.files import refuse_input
+    from latenz.progress import reading
     from latenz.report import open_runs, write_report
 
-    asked = [asked_deadline(text) for text in deadline or []]
+    refuse_input(output, runs)
+    asked = [parse_deadline(text) for text in deadline or []]
     opened = open_runs(runs)
-    with Progress(
-        TextColumn("reading {task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not Console(stderr=True).is_terminal,
-    ) as bar:
-        task = bar.add_task("", total=sum(len(run.sample_sets) for run in opened), completed=-1)
-        write_report(
-            opened,
-            output,
-            asked,
-            confidence,
-            lambda label: bar.update(task, description=label, advance=1),
-        )
+    with reading(sum(len(run.sample_sets) for run in opened)) as progress:
+        write_report(opened, output, asked, confidence, progress)
     typer.echo(f"report: {output}", err=True)

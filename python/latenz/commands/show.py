@@ -8,7 +8,6 @@ import typer
 from latenz.errors import EXIT_GATE_VIOLATED, EXIT_NOT_SHOWN
 
 if TYPE_CHECKING:
-    from latenz.model import Deadline
     from latenz.statistics import Summary
 
 
@@ -16,11 +15,9 @@ def command(
     path: Annotated[Path, typer.Argument(help="Run folder, samples.parquet or importable file.")],
     deadline: Annotated[
         list[str] | None,
-        typer.Option(help='A limit to judge by, such as "3ms"; may be given several times.'),
+        typer.Option(help='A limit and how much lateness it allows, such as "3ms@1/h".'),
     ] = None,
-    confidence: Annotated[
-        float, typer.Option(help="Of the upper bound on the exceedance probability.")
-    ] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Of the bounds on lateness, one-sided.")] = 0.95,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Show what was measured, and judge it by deadlines.
@@ -30,17 +27,22 @@ def command(
     Example: latenz show results/demo/run --deadline 3ms
     """
     from latenz.control import controls
+    from latenz.deadlines import parse_deadline
     from latenz.statistics import summarize
+    from latenz.statistics.joint import joint_json
     from latenz.store import open_sample_sets
 
-    asked = [asked_deadline(text) for text in deadline or []]
+    asked = [parse_deadline(text) for text in deadline or []]
     sample_sets = open_sample_sets(path)
     summaries = [summarize(sample_set, asked, confidence) for sample_set in sample_sets]
     robots = controls(path, [each.metadata.name for each in sample_sets])
     if json:
         import json as json_module
 
-        document = {"sample_sets": [summary.to_json() for summary in summaries]}
+        document: dict[str, object] = {
+            "sample_sets": [summary.to_json() for summary in summaries],
+            **joint_json(summaries),
+        }
         if robots:
             document["control"] = [control.to_json(name) for name, control in robots]
         typer.echo(json_module.dumps(document, indent=1))
@@ -52,22 +54,6 @@ def command(
         if not summaries:
             typer.echo("no sample sets: nothing was measured")
     raise typer.Exit(_gate(summaries, {limit.name for limit in asked}))
-
-
-def asked_deadline(text: str) -> "Deadline":
-    """Return the deadline that an option --deadline asks to judge by.
-
-    Raises:
-        BadInput: The text is no duration above zero.
-    """
-    from latenz.durations import parse_duration
-    from latenz.errors import BadInput
-    from latenz.model import Deadline
-
-    limit_ns = parse_duration(text, "--deadline")
-    if limit_ns <= 0:
-        raise BadInput(f"{text!r} is no deadline", "--deadline", "it must be above zero")
-    return Deadline(name=text, limit_ns=limit_ns)
 
 
 def _gate(summaries: "list[Summary]", asked: set[str]) -> int:

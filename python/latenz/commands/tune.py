@@ -123,7 +123,7 @@ def snapshot(
     Example: latenz tune snapshot machine.tar; latenz tune check --root machine.tar --cpus 4
     """
     from latenz.progress import counting
-    from latenz.tune.check import printable
+    from latenz.terminal import printable
     from latenz.tune.snapshot import condition_count, write_snapshot
 
     with counting("reading", condition_count(), wanted=True) as progress:

@@ -17,7 +17,7 @@ _CPUS = typer.Option(help="CPUs to isolate, such as 4 or 2-3 (default: those iso
 _PROFILE = typer.Option(help="host, kvm-host or guest (default: what the machine looks like).")
 _ROOT = typer.Option(help="The tree of another machine; nothing is run there.")
 _INCLUDE = typer.Option(
-    help="Also this entry, which gives up security, safety or a function; several times."
+    help="Also this entry, which gives something up (see offers); several times."
 )
 _ONLY = typer.Option(help="This entry and no others; several times.")
 _SKIP = typer.Option(help="Not this entry; several times.")

@@ -105,7 +105,7 @@ def topology(
         about = {"isolated": sorted(found.isolated), "boot_cpu": found.boot_cpu}
         _print_json({"cpus": cpus, "caches": caches, **about, "advice": advice(found)})
         return 0
-    from rich.console import Console
+    from latenz.console import Console
 
     console = Console()
     console.print(_topology_table(found))
@@ -212,7 +212,7 @@ def _print_json(document: dict[str, Any]) -> None:
 
 
 def _print_interrupts(rows: list[dict[str, Any]], watched: frozenset[int], live: bool) -> None:
-    from rich.console import Console
+    from latenz.console import Console
 
     if not rows:
         typer.echo("no interrupt reaches these CPUs")
@@ -237,7 +237,7 @@ def _print_interrupts(rows: list[dict[str, Any]], watched: frozenset[int], live:
 
 
 def _print_threads(rows: list[dict[str, Any]], watched: frozenset[int], live: bool) -> None:
-    from rich.console import Console
+    from latenz.console import Console
 
     if not rows:
         typer.echo("no thread touches these CPUs")
@@ -274,7 +274,7 @@ def _add_row(table: Any, cells: tuple[str, ...]) -> None:
     """Add a row of which neither the terminal nor rich obeys anything: users name threads."""
     from rich.text import Text
 
-    from latenz.tune.check import printable
+    from latenz.terminal import printable
 
     table.add_row(*(Text(printable(cell)) for cell in cells))
 

@@ -186,10 +186,10 @@ def run(
 
     Example: latenz vm run --load stress-ng-cpu --duration 10s --deadline 50us -o results/vm
     """
-    from latenz.commands.show import asked_deadline
+    from latenz.deadlines import parse_deadline
     from latenz.vm.host import check_devices, check_host
 
-    deadlines = tuple(asked_deadline(text) for text in deadline or [])
+    deadlines = tuple(parse_deadline(text) for text in deadline or [])
     wanted = _settings(
         tuned, with_, without, kernel, accelerator, vcpus, memory, cpus, disk, tap, passthrough
     )
@@ -219,6 +219,7 @@ def _measured(settings: "VmSettings", made: "Guest", job: "Job", reason: str, js
     writer = RunWriter(
         folder.absolute(), command=sys.argv, environment={"host": environment.describe()}
     )
+    job = replace(job, folder=writer.folder / job.folder.name)
     status: Any = "failed"
     try:
         measured = _boot(settings, made, job, reason, json)

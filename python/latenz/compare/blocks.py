@@ -1,187 +1,315 @@
-"""Block bootstrap of a series of latencies, which resemble their neighbours.
+"""What one run of each side tells: intervals by its stretches, or why there are none.
 
-Resampling single values would pretend that they are independent and give intervals that are far
-too narrow. Here runs of consecutive values are resampled (Künsch, Ann. Statist. 17, 1989; circular
-as Politis and Romano 1992), as long as the series asks for (Politis and White, Econometric Reviews
-23, 2004, corrected by Patton, Politis and White, ibid. 28, 2009).
-
-The series is divided into at most `CELLS` cells of consecutive values and a block is a number of
-consecutive cells. Every figure that is bootstrapped follows from counts and sums within cells, so
-that a replicate is a weighted sum of rows of a small table, whatever the number of values.
+An interval within a run covers what varies within that run. It says nothing of what another boot,
+day or machine would bring; for that the condition must be repeated.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
+from latenz.compare.estimate import Contrast, Estimate, Mean, Quantile, Ratio, rank_ladder
+from latenz.compare.result import (
+    BlockMaxima,
+    Effect,
+    Needed,
+    Pair,
+    Settings,
+    Superiority,
+    estimated,
+    plain,
+)
+from latenz.compare.series import block_maxima, split
+from latenz.compare.side import QUANTILES, Side
+from latenz.compare.superiority import (
+    MOST_SORTED,
+    class_edges,
+    placements,
+    probability_later,
+    probability_of,
+    with_ends,
+)
 from latenz.statistics import quantile_rank
+from latenz.statistics.intervals import why_not_alone
+from latenz.statistics.scan import column
+from latenz.statistics.stretches import (
+    CELLS,
+    DEGREES,
+    FEWEST_EVENTS,
+    LONG,
+    Integers,
+    Spread,
+    Stretches,
+    cut,
+)
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-
-CELLS = 2048
-"""Most cells of a series; with that many, an interval's own uncertainty is about 3 %."""
-_FEWEST_CELLS = 256
-_CELLS_IN_BLOCK = 4
-"""Cells in a block, where the series is long enough: finer ones would hardly overlap better."""
-_CANDIDATES = 200
-"""Most values a bootstrapped quantile may take; a step is 1/17 of its standard error."""
-_REACH = 6
-"""Standard errors on each side of a quantile that its candidates cover."""
-_LEVELS = (0.5, 0.99, 0.999)
-
-
-def block_length(values: Integers) -> int:
-    """Return how many consecutive values to resample together.
-
-    The longest that the rule of Politis and White asks for, over the values themselves and over
-    their being above the median, p99 and p99.9: a few huge latencies hide in the plain series how
-    much the rest of it resembles itself, and late wake-ups may come in bursts while the others do
-    not.
-    """
-    n = len(values)
-    if n < 8:
-        return 1
-    thresholds = np.quantile(values, _LEVELS, method="inverted_cdf")
-    series = [
-        values.astype(np.float64),
-        *((values > each).astype(np.float64) for each in thresholds),
-    ]
-    return max(_politis_white(each) for each in series)
+_BULK = ("mean", "median", "p90")
+"""Statistics that must have settled for any to have an interval: the rare latencies of a run may
+seem steady by chance where its usual ones show phases."""
+_EXTREME = "one run has but one smallest and one largest latency; see block_max"
+_NOT_SETTLED = "it resembles itself over too much of the run for one run to tell"
+_FEW = f"fewer than {FEWEST_EVENTS} independent latencies lie beyond it in one of the runs"
 
 
-def _politis_white(series: Floats) -> int:
-    n = len(series)
-    longest = int(np.ceil(min(3 * np.sqrt(n), n / 3)))
-    quiet = max(5, int(np.sqrt(np.log10(n))))  # lags that must be quiet for the dependence to end
-    lags = int(np.ceil(np.sqrt(n))) + quiet
-    covariance = _autocovariance(series, lags)
-    if covariance[0] <= 0:
-        return 1
-    correlation = np.abs(covariance[1:] / covariance[0])
-    noise = 2 * np.sqrt(np.log10(n) / n)
-    loud = correlation > noise
-    reach = next(
-        (lag for lag in range(lags - quiet + 1) if not loud[lag : lag + quiet].any()),
-        int(np.flatnonzero(loud)[-1]) + 1 if loud.any() else 0,
+def block_length(n: int) -> float:
+    """Return the activations in one of the stretches that the intervals of a run rest on."""
+    return n / LONG
+
+
+def _why_alone(side: Side) -> str | None:
+    """Say why a run cannot have intervals of its own, whatever its latencies; None if it may."""
+    if side.unknown:
+        return f"of {side.unknown:,} skipped activations it is not known how late they were"
+    return why_not_alone(side.sample_set, side.n, side.duration_s)
+
+
+def within_runs(pair: Pair, a: Side, b: Side, settings: Settings) -> Pair:
+    """Fill in a pair from one run of each side."""
+    durations = [side.duration_s for side in (a, b)]
+    known = [each for each in durations if each is not None]
+    needed = Needed(settings.fewest_repetitions, max(known) if len(known) == 2 else None)
+    why = _why_alone(a) or _why_alone(b)
+    statistics = {
+        name: plain(value, b.figures[name], why, needed) for name, value in a.figures.items()
+    }
+    for name in ("min", "max"):
+        statistics[name] = plain(a.figures[name], b.figures[name], _EXTREME)
+    pair = replace(
+        pair,
+        statistics={**statistics, "block_max": plain(None, None, why, needed)},
+        block_length_a=block_length(a.n),
+        block_length_b=block_length(b.n),
     )
-    window = min(2 * max(reach, 1), lags)
-    lag = np.arange(1, window + 1)
-    taper = np.clip(2 * (1 - lag / window), 0, 1)  # flat top, then a slope to zero
-    weighted = taper * covariance[1 : window + 1]
-    spectrum = covariance[0] + 2 * weighted.sum()
-    if spectrum <= 0:
-        return 1
-    curvature = 2 * (lag * weighted).sum()
-    length = np.cbrt(2 * curvature**2 / (4 / 3 * spectrum**2) * n)
-    return int(np.clip(np.ceil(length), 1, longest))
-
-
-def _autocovariance(series: Floats, lags: int) -> Floats:
-    centred = series - series.mean()
-    n = len(series)
-    lags = min(lags, n - 1)
-    size = 1 << int(n + lags).bit_length()
-    spectrum = np.fft.rfft(centred, size)
-    return np.fft.irfft(np.abs(spectrum) ** 2, size)[: lags + 1] / n
+    classes = class_edges((a, b))
+    if why is None:
+        runs = _Run.of(a, b, classes), _Run.of(b, a, classes)
+        return _with_intervals(pair, *runs, settings, needed)
+    probability = probability_of(a, b, classes)
+    return replace(
+        pair,
+        superiority=None if probability is None else Superiority(probability),
+        notes=(f"no intervals: {why}; {needed}",),
+    )
 
 
 @dataclass(frozen=True)
-class Resampling:
-    """Random choices of blocks of one series: how often each cell's block is in each replicate.
+class _Run:
+    """A side with its stretches, counted above all values that matter for either side."""
 
-    Attributes:
-        cell: For each value the cell it lies in.
-        cells: Number of cells.
-        span: Cells in a block.
-        weights: Replicates x cells: how often the block that starts there was drawn.
-    """
+    side: Side
+    stretches: Stretches
+    classes: Integers
 
-    cell: Integers
-    cells: int
-    span: int
-    weights: npt.NDArray[np.float32]
+    @classmethod
+    def of(cls, side: Side, other: Side, classes: Sequence[int]) -> "_Run":
+        limits = [] if side.limit_ns is None else [side.limit_ns]
+        quantiles = [
+            value - step
+            for one in (side, other)
+            for value in one.exact_quantiles.values()
+            for step in (0, 1)
+        ]
+        centre = int(side.figures["median"] or 0)
+        edges = [*limits, *quantiles, *classes]
+        stretches = cut(side.latencies(), side.n, edges, centre)
+        if stretches is None:
+            raise AssertionError("too few activations to cut: seen before")
+        return cls(side, stretches, np.array(classes, np.int64))
 
     @property
-    def block_length(self) -> float:
-        """Values in a block, on average."""
-        return self.span * len(self.cell) / self.cells
+    def means(self) -> Spread:
+        here = self.stretches
+        return Spread.of(here.sums / here.sizes)
 
     @property
-    def blocks(self) -> float:
-        """Blocks in the series."""
-        return self.cells / self.span
+    def squares(self) -> Spread:
+        """Spread of the mean square of what differs from the mean."""
+        here = self.stretches
+        off = float(here.sums.sum() / here.n)
+        return Spread.of((here.squares - 2 * off * here.sums) / here.sizes + off * off)
 
-    def sums(self, per_value: Floats) -> Floats:
-        """Return the sum of a quantity over each replicate."""
-        table = np.bincount(self.cell, per_value, self.cells).astype(np.float64)
-        drawn: Floats = self.weights.astype(np.float64) @ self._blocks(table)
-        return drawn
+    @property
+    def by_class(self) -> Integers:
+        """Activations in each class, shape (stretches, classes)."""
+        here = self.stretches
+        above = here.above[:, np.searchsorted(here.edges, self.classes)]
+        ends = np.column_stack([here.sizes, above, np.zeros(CELLS, np.int64)])
+        counts: Integers = -np.diff(ends, axis=1)
+        return counts
 
-    def counts_up_to(self, values: Integers, edges: Integers) -> Floats:
-        """Return, replicates x edges, how many values lie at or below each ascending edge."""
-        width = len(edges) + 1
-        column = np.searchsorted(edges, values)
-        table = np.bincount(self.cell * width + column, minlength=self.cells * width)
-        below = np.cumsum(table.reshape(self.cells, width)[:, :-1], axis=1, dtype=np.float64)
-        drawn = self.weights @ self._blocks(below).astype(np.float32)  # counts below 2^24: exact
-        return drawn.astype(np.float64)
-
-    def blocks_with(self, marked: npt.NDArray[np.bool_]) -> int:
-        """Return how many separate blocks of the series hold a marked value."""
-        return len(np.unique(self.cell[marked] // self.span))
-
-    def _blocks(self, table: Floats) -> Floats:
-        """Return the sums over the block that starts at each cell; the last ones wrap around."""
-        wrapped = np.concatenate([np.zeros_like(table[:1]), table, table[: self.span - 1]])
-        total = np.cumsum(wrapped, axis=0)
-        block: Floats = total[self.span :] - total[: -self.span]
-        return block
+    def placed(self, other: "_Run") -> Spread:
+        """Spread of the mean placement of its latencies among the other side's."""
+        mine, its = self.by_class, other.by_class
+        numbers = np.arange(mine.shape[1])
+        among = placements(numbers, (numbers, its.sum(axis=0)))
+        return Spread.of(mine @ among / self.stretches.sizes)
 
 
-def draw_blocks(n: int, length: int, replicates: int, random: np.random.Generator) -> Resampling:
-    """Draw the blocks of all replicates of a series of n values.
-
-    Args:
-        n: Number of values.
-        length: Values in a block, at least 1; it is rounded up to whole cells.
-        replicates: How many series to draw.
-        random: Source of the random choices.
-    """
-    cells = min(n, CELLS, max(_FEWEST_CELLS, _CELLS_IN_BLOCK * n // length))
-    span = min(max(1, -(-length * cells // n)), cells)
-    draws = max(1, round(cells / span))
-    starts = random.integers(0, cells, (replicates, draws))
-    flat = (np.arange(replicates)[:, None] * cells + starts).ravel()
-    weights = np.bincount(flat, minlength=replicates * cells).reshape(replicates, cells)
-    cell = np.arange(n) * cells // n
-    return Resampling(cell, cells, span, weights.astype(np.float32))
+_Estimated = tuple[Estimate, Spread]
 
 
-def quantile_replicates(
-    values: Integers, ordered: Integers, probability: str, drawn: Resampling
-) -> Floats:
-    """Return the quantile of each replicate: the least value with a share of at least p below it.
+def _with_intervals(pair: Pair, a: _Run, b: _Run, settings: Settings, needed: Needed) -> Pair:
+    first, second = (_estimates(run, settings.confidence) for run in (a, b))
+    statistics = {
+        name: _effect(effect, first[name], second[name], settings) if name in first else effect
+        for name, effect in pair.statistics.items()
+    }
+    statistics["miss_rate"] = _miss_rate(statistics["miss_rate"], a, b, settings)
+    statistics["block_max"], maxima = _block_max(a.side, b.side, settings, needed)
+    pair = replace(
+        pair,
+        statistics=statistics,
+        block_maxima=maxima,
+        superiority=_superiority(a, b, settings),
+        notes=(
+            "intervals from one run of each side cover what varies within these runs, in phases"
+            f" of seconds; not what differs between runs or boots: {needed}",
+        ),
+    )
+    bulk = [(first[name], second[name]) for name in _BULK]
+    steady = all(x is None or y is None or (x[1] + y[1]).settled for x, y in bulk)
+    return pair if steady else _unsettled(pair)
 
-    Args:
-        values: The series.
-        ordered: The same, ascending.
-        probability: Which quantile, as an exact decimal such as "0.99".
-        drawn: The blocks of each replicate.
-    """
-    n = len(values)
-    rank = quantile_rank(probability, n)
-    size = drawn.sums(np.ones(n))
-    value = int(ordered[rank - 1])
-    edges = np.array([max(value - 1, np.iinfo(np.int64).min), value])
-    around = drawn.counts_up_to(values, edges) / size[:, None]
-    reach = int(np.ceil(_REACH * around.std(axis=0).max() * n)) + 5
-    low, high = max(1, rank - reach), min(n, rank + reach)
-    steps = np.linspace(low, high, min(_CANDIDATES, high - low + 1)).astype(np.int64)
-    candidates = np.unique(ordered[np.append(steps, rank) - 1])
-    counts = drawn.counts_up_to(values, candidates)
-    needed = np.ceil(float(probability) * size - 1e-9)
-    first = np.argmax(counts >= needed[:, None], axis=1)
-    reached = counts[:, -1] >= needed
-    return candidates[np.where(reached, first, len(candidates) - 1)].astype(np.float64)
+
+def _unsettled(pair: Pair) -> Pair:
+    """Take the intervals of runs whose most usual latencies differ from phase to phase."""
+    statistics = {
+        name: plain(effect.a, effect.b, _NOT_SETTLED, effect.needed) if effect.basis else effect
+        for name, effect in pair.statistics.items()
+    }
+    later = pair.superiority and Superiority(pair.superiority.probability)
+    return replace(pair, statistics=statistics, superiority=later, block_maxima=None)
+
+
+def _effect(
+    effect: Effect, a: _Estimated | None, b: _Estimated | None, settings: Settings
+) -> Effect:
+    """Add an interval, unless runs are too short for it."""
+    if effect.difference is None:
+        return effect
+    if a is None or b is None:
+        return replace(effect, why_no_interval=_FEW)
+    if not (a[1] + b[1]).settled:
+        return replace(effect, why_no_interval=_NOT_SETTLED)
+    effect = replace(effect, why_no_interval=_FEW)
+    return estimated(effect, Contrast(a[0], b[0]), "one run of each side", settings)
+
+
+def _estimates(run: _Run, confidence: float) -> dict[str, _Estimated | None]:
+    """Return what a run tells of each statistic; None where too few latencies tell it."""
+    return {"mean": _mean(run), "stdev": _deviation(run), **_all_quantiles(run, confidence)}
+
+
+def _mean(run: _Run) -> _Estimated:
+    spread = run.means
+    value = run.side.figures["mean"] or 0.0
+    return Mean(value, math.sqrt(spread.variance), DEGREES), spread
+
+
+def _deviation(run: _Run) -> _Estimated | None:
+    value = run.side.figures["stdev"]
+    if not value:
+        return None
+    spread = run.squares.scaled(1 / (2 * value))
+    return Mean(value, math.sqrt(spread.variance), DEGREES), spread
+
+
+def _all_quantiles(run: _Run, confidence: float) -> dict[str, _Estimated | None]:
+    found: dict[str, _Estimated | None] = dict.fromkeys(QUANTILES)
+    weighed = {
+        name: run.stretches.weigh(float(QUANTILES[name]), value, value - 1)
+        for name, value in run.side.exact_quantiles.items()
+    }
+    enough = {name: each for name, each in weighed.items() if each[0].events >= FEWEST_EVENTS}
+    n = run.side.n
+    ladders = {name: rank_ladder(share, n, confidence) for name, (share, _) in enough.items()}
+    order = run.side.order(lambda _n: chain.from_iterable(ladders.values()))
+    resolution = run.side.sample_set.metadata.resolution_ns
+    for name, (share, spread) in enough.items():
+        heights = np.array([order[rank] for rank in ladders[name]], np.float64)
+        ranks = np.array(ladders[name], np.int64)
+        value = run.side.figures[name]
+        if value is not None:
+            found[name] = Quantile(value, share, n, ranks, heights, resolution), spread
+    return found
+
+
+def _miss_rate(effect: Effect, a: _Run, b: _Run, settings: Settings) -> Effect:
+    """Add an interval to the share of late activations; one side may have none of them."""
+    if effect.a is None or effect.b is None:
+        return effect
+    if a.side.limit_ns is None:
+        return _effect(effect, _skipped_share(a.side), _skipped_share(b.side), settings)
+    first, second = (
+        run.stretches.weigh(share, a.side.limit_ns) for run, share in ((a, effect.a), (b, effect.b))
+    )
+    if effect.a == effect.b == 0:
+        return plain(0, 0, "nothing was late on either side, which is no proof that nothing is")
+    if max(first[0].events, second[0].events) < FEWEST_EVENTS:
+        return replace(effect, why_no_interval=_FEW)
+    # A side without late ones does not tell how they come together: the other one does.
+    alike = min(first[0].effective / a.side.n, second[0].effective / b.side.n)
+    sides = [
+        Ratio(replace(share, effective=alike * run.side.n))
+        for run, share in ((a, first[0]), (b, second[0]))
+    ]
+    return _effect(effect, (sides[0], first[1]), (sides[1], second[1]), settings)
+
+
+def _skipped_share(side: Side) -> _Estimated | None:
+    """Return the share of skipped activations, each of which belongs to the sample before it."""
+    skipped, samples = side.summary.missed_periods, side.summary.n
+    if not skipped or not samples or "missed" not in side.sample_set.columns:
+        return None
+    stretches = cut(split(column(side.sample_set, "missed")), samples, ())
+    if stretches is None:
+        return None
+    share = skipped / (samples + skipped)
+    off = (1 - share) * stretches.sums / stretches.sizes - share
+    spread = Spread.of(off).scaled(1 - share)
+    return Mean(share, math.sqrt(spread.variance), DEGREES), spread
+
+
+def _block_max(
+    a: Side, b: Side, settings: Settings, needed: Needed
+) -> tuple[Effect, BlockMaxima | None]:
+    """Compare the median of the largest latencies of blocks of equally many activations."""
+    activations = min(a.n, b.n) // CELLS
+    maxima = [block_maxima(side.latencies(), activations) for side in (a, b)]
+    first, second = (_middle_of(each) for each in maxima)
+    effect = plain(first[0].value, second[0].value, _FEW, needed)
+    if min(each[0].share.events for each in (first, second)) >= FEWEST_EVENTS:
+        effect = _effect(effect, first, second, settings)
+    if effect.contrast is None:
+        return effect, None
+    p_value = effect.contrast.p_value()
+    return effect, BlockMaxima(activations, len(maxima[0]), len(maxima[1]), p_value)
+
+
+def _middle_of(maxima: Integers) -> tuple[Quantile, Spread]:
+    n = len(maxima)
+    ordered = np.sort(maxima)
+    value = int(ordered[quantile_rank("0.5", n) - 1])
+    stretches = cut([maxima], n, (value, value - 1))
+    if stretches is None:
+        raise AssertionError("there are as many blocks as stretches at least")
+    share, spread = stretches.weigh(0.5, value, value - 1)
+    heights = ordered.astype(np.float64)
+    return Quantile(float(np.median(heights)), share, n, np.arange(1, n + 1), heights), spread
+
+
+def _superiority(a: _Run, b: _Run, settings: Settings) -> Superiority | None:
+    if max(a.side.n, b.side.n) > MOST_SORTED:
+        classes = np.arange(len(a.classes) + 1)
+        sides = ((classes, run.by_class.sum(axis=0)) for run in (a, b))
+        probability = probability_later(*sides)
+    else:
+        probability = probability_later(a.side.weighted(), b.side.weighted())
+    spreads = a.placed(b), b.placed(a)
+    if not (spreads[0] + spreads[1]).settled:
+        return Superiority(probability)
+    first, second = (Mean(0, math.sqrt(each.variance), DEGREES) for each in spreads)
+    return with_ends(probability, Contrast(first, second), settings.confidence)

@@ -18,8 +18,8 @@ sign       = "+" | "-"
 
 A threshold with a sign is a change, B minus A ("+10%" of A's size); without one it is B's own
 value; after `ratio` it is B over A. `significantly` asks besides that the interval of the
-difference excludes no change, in the direction of the comparison. Figures are compared exactly, as
-fractions.
+difference excludes no change, in the direction of the comparison; without an interval nothing can
+be told. Figures are compared exactly, as fractions.
 """
 
 import re
@@ -73,12 +73,16 @@ class Figure:
         b: Value of the second.
         low: Lower end of the interval of b - a; None where there is none.
         high: Its upper end.
+        unknown: Why nothing can be told of it, though there are values; None if something can.
+        why_none: Why there is no interval, where there is none.
     """
 
     a: float | None
     b: float | None
     low: float | None
     high: float | None
+    unknown: str | None = None
+    why_none: str = "none is known"
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,9 @@ class Clause:
         """Tell whether the condition is fulfilled; None if the figures cannot tell."""
         figure = figures[self.statistic]
         compare = _COMPARISONS[self.comparison]
-        if figure.b is None or (self.kind != "value" and figure.a is None):
+        if figure.b is None or (self.kind != "value" and figure.a is None) or figure.unknown:
+            return None
+        if self.significantly and (figure.low is None or figure.high is None):
             return None
         b = Fraction(figure.b)
         if self.kind == "value" or figure.a is None:

@@ -1,13 +1,17 @@
 """Which sample set of one side belongs to which of the other."""
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from latenz.errors import BadInput
 from latenz.model import SampleSet
 
 _REPETITION = re.compile(r"[-/]r(\d+)(?=/|$)")
+
+MatchedBy = Literal["the only set of each side", "name", "repetitions", "condition and CPU"]
+"""What says that sets belong together."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +22,13 @@ class Match:
         name: Name of the pair; for repetitions the name without their number.
         a: The sets of the first side.
         b: Those of the second, in the same order.
+        by: What says that they belong together.
     """
 
     name: str
     a: tuple[SampleSet, ...]
     b: tuple[SampleSet, ...]
+    by: MatchedBy
 
 
 @dataclass(frozen=True)
@@ -34,22 +40,32 @@ class Matching:
     unmatched_b: tuple[str, ...]
 
 
-def match(a: Sequence[SampleSet], b: Sequence[SampleSet]) -> Matching:
+def match(a: Sequence[SampleSet], b: Sequence[SampleSet], paired: bool = False) -> Matching:
     """Match sets by name, then by condition and CPU; a single set each matches whatever its name.
 
+    Repetitions of a condition (`idle-r1/cpu0`, `idle-r2/cpu0`) are matched together.
+
+    Args:
+        a: Sets of the first side.
+        b: Sets of the second side.
+        paired: Whether the repetitions of the same number belong together, and only those count.
+
     Raises:
-        BadInput: A name stands twice on one side, or matched sets have different time bases.
+        BadInput: A name stands twice on one side, matched sets have different time bases, or
+            there are no repetitions to pair.
     """
     for side, sets in (("A", a), ("B", b)):
         names = [each.metadata.name for each in sets]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise BadInput(f"the name {repeated[0]!r} stands for several sample sets", side)
     if len(a) == len(b) == 1:
-        found = [Match(b[0].metadata.name, (a[0],), (b[0],))]
+        found = [Match(b[0].metadata.name, (a[0],), (b[0],), "the only set of each side")]
     else:
-        found = _by(a, b, lambda each: each.metadata.name)
+        found = _by_repeated_name(a, b)
         rest_a, rest_b = _rest(a, found, 0), _rest(b, found, 1)
-        found += _by(rest_a, rest_b, _condition)
+        found += _by_condition(rest_a, rest_b)
+    if paired:
+        found = [_paired(each) for each in found]
     for pair in found:
         _check_time_bases(pair)
     return Matching(
@@ -59,40 +75,88 @@ def match(a: Sequence[SampleSet], b: Sequence[SampleSet]) -> Matching:
     )
 
 
-def group_repetitions(matches: Sequence[Match]) -> list[Match]:
-    """Put the matches of one condition's repetitions (`idle-r1/cpu0`, `idle-r2/cpu0`) together."""
-    groups: dict[str, list[Match]] = {}
-    for pair in matches:
-        name = _REPETITION.sub("", pair.name, count=1)
-        numbers = [_REPETITION.search(each.metadata.name) for each in (*pair.a, *pair.b)]
-        same = all(numbers) and len({number[1] for number in numbers if number}) == 1
-        groups.setdefault(name if same else pair.name, []).append(pair)
+def _by_repeated_name(a: Sequence[SampleSet], b: Sequence[SampleSet]) -> list[Match]:
+    """Match sets of one name, and all repetitions of one."""
+    repeated = _repeated(a) | _repeated(b)
+    groups: list[dict[str, list[SampleSet]]] = [{}, {}]
+    for group, sets in zip(groups, (a, b), strict=True):
+        for each in sorted(sets, key=lambda one: _number(one.metadata.name)):
+            name = each.metadata.name
+            base = _base(name)
+            group.setdefault(base if base in repeated else name, []).append(each)
+    order = dict.fromkeys(
+        base if (base := _base(each.metadata.name)) in repeated else each.metadata.name
+        for each in a
+    )
+    first, second = groups
     return [
         Match(
-            name if len(pairs) > 1 else pairs[0].name,
-            tuple(each for pair in pairs for each in pair.a),
-            tuple(each for pair in pairs for each in pair.b),
+            name,
+            tuple(first[name]),
+            tuple(second[name]),
+            "repetitions" if name in repeated else "name",
         )
-        for name, pairs in groups.items()
+        for name in order
+        if name in second
     ]
 
 
-def _by(
-    a: Sequence[SampleSet], b: Sequence[SampleSet], key: Callable[[SampleSet], Hashable | None]
-) -> list[Match]:
-    """Match sets that share a key which no other set on their side has."""
-    first, second = _unique(a, key), _unique(b, key)
+def _repeated(sets: Sequence[SampleSet]) -> set[str]:
+    """Return the names, without their numbers, of what was repeated: there is a first and another.
+
+    A name such as `standalone-r5` may also be that of a processor.
+    """
+    names = [each.metadata.name for each in sets]
+    counted = [_base(name) for name in names if _number(name)]
+    first = {_base(name) for name in names if _number(name) == 1}
+    plain = {name for name in names if not _number(name)}
+    return {base for base in first - plain if counted.count(base) > 1}
+
+
+def _base(name: str) -> str:
+    return _REPETITION.sub("", name, count=1)
+
+
+def _number(name: str) -> int:
+    """Return the number of a repetition, 0 if the name has none."""
+    found = _REPETITION.search(name)
+    return int(found[1]) if found else 0
+
+
+def _paired(found: Match) -> Match:
+    """Keep the repetitions whose number both sides have."""
+    first, second = (
+        {_number(each.metadata.name): each for each in side} for side in (found.a, found.b)
+    )
+    numbers = [number for number in first if number in second]
+    if len(numbers) < 2:
+        raise BadInput(
+            "there are no repetitions to pair",
+            found.name,
+            "repeat each condition in both runs, or compare without --paired",
+        )
+    return Match(
+        found.name,
+        tuple(first[number] for number in numbers),
+        tuple(second[number] for number in numbers),
+        found.by,
+    )
+
+
+def _by_condition(a: Sequence[SampleSet], b: Sequence[SampleSet]) -> list[Match]:
+    """Match sets of a condition and CPU that no other set on their side has."""
+    first, second = _unique(a), _unique(b)
     return [
-        Match(second[shared].metadata.name, (first[shared],), (second[shared],))
+        Match(
+            second[shared].metadata.name, (first[shared],), (second[shared],), "condition and CPU"
+        )
         for shared in first
         if shared in second
     ]
 
 
-def _unique(
-    sets: Sequence[SampleSet], key: Callable[[SampleSet], Hashable | None]
-) -> dict[Hashable, SampleSet]:
-    keys = [key(each) for each in sets]
+def _unique(sets: Sequence[SampleSet]) -> dict[Hashable, SampleSet]:
+    keys = [_condition(each) for each in sets]
     return {
         found: each
         for found, each in zip(keys, sets, strict=True)

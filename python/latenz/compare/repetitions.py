@@ -1,106 +1,87 @@
-"""Comparing a condition that was repeated on both sides: the repetition is what is resampled."""
+"""What repetitions of a condition tell: intervals that cover what varies from run to run.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+Each repetition gives one value of a statistic. However latencies follow each other within a run,
+and however long the phases of the machine are: the values of repetitions that were taken apart from
+each other are independent, and what they vary by is all that there is to vary.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from statistics import fmean
 
-import numpy as np
-
-from latenz.compare.blocks import Floats, Integers
-from latenz.compare.interval import percentiles, with_interval
+from latenz.compare.estimate import of_pairs, of_repetitions
 from latenz.compare.result import (
-    EXACT_NOTE,
+    Basis,
     Effect,
+    Needed,
     Pair,
     Settings,
     Superiority,
+    estimated,
     exact,
     plain,
 )
-from latenz.compare.side import Side
-from latenz.compare.superiority import probability_of
+from latenz.compare.side import QUANTILES, Side
+from latenz.compare.superiority import over_repetitions, with_ends
 
+_EXTREMES: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max}
 _TOGETHER = "of all repetitions together; see block_max for the mean of their maxima"
 
 
-@dataclass(frozen=True)
-class _Choice:
-    """Which repetitions are in each replicate.
-
-    Attributes:
-        rows: Replicates x repetitions, indices of pairs.
-        level: Share of the replicates within an interval.
-        why_none: Why there can be no interval; None if there can.
-    """
-
-    rows: Integers
-    level: float
-    why_none: str | None
-
-    def means(self, values: Sequence[float]) -> Floats:
-        """Return the mean of each replicate."""
-        drawn: Floats = np.array(values, np.float64)[self.rows].mean(axis=1)
-        return drawn
-
-
-def repeated(
-    pair: Pair,
-    a: Sequence[Side],
-    b: Sequence[Side],
-    settings: Settings,
-    random: np.random.Generator,
-    certain: bool,
+def over_runs(
+    pair: Pair, a: Sequence[Side], b: Sequence[Side], settings: Settings, certain: bool
 ) -> Pair:
-    """Fill in a pair from the repetitions of its condition, the i-th of A with the i-th of B.
+    """Fill in a pair from the repetitions of its condition.
 
     Each statistic is the mean over the repetitions, but `min` and `max`, which are the extremes
     of all; `block_max` is the mean of the repetitions' maxima. What is `certain` has points for
     intervals.
     """
-    choice = _choose(len(a), settings, random)
-    columns = {
-        name: ([one.figures[name] for one in a], [one.figures[name] for one in b])
+    figures = {
+        name: (_known([one.figures[name] for one in a]), _known([one.figures[name] for one in b]))
         for name in a[0].figures
     }
+    figures["block_max"] = figures["max"]
+    resolution = max(side.sample_set.metadata.resolution_ns for side in (*a, *b))
     statistics = {
-        name: _mean_effect(_known(first), _known(second), choice, certain)
-        for name, (first, second) in columns.items()
+        name: _mean_effect(
+            first,
+            second,
+            settings,
+            certain,
+            _needed(a, b, settings),
+            resolution if name in (*QUANTILES, "block_max") else 1,
+        )
+        for name, (first, second) in figures.items()
     }
-    statistics["block_max"] = statistics["max"]
-    for name, extreme in (("min", min), ("max", max)):
-        first, second = (_known(side) for side in columns[name])
+    for name, extreme in _EXTREMES.items():
+        first, second = figures[name]
         if first and second:
-            a_end, b_end = extreme(first), extreme(second)
-            statistics[name] = exact(a_end, b_end) if certain else plain(a_end, b_end, _TOGETHER)
-    notes = [f"{len(a)} repetitions on each side: means over them, min and max of all together"]
-    if certain and not pair.identical:
-        notes.append(EXACT_NOTE)
+            ends = extreme(first), extreme(second)
+            statistics[name] = exact(*ends) if certain else plain(*ends, _TOGETHER)
     return replace(
         pair,
         statistics=statistics,
-        repetitions=len(a),
-        superiority=_superiority(a, b, choice, certain),
-        notes=tuple(notes),
+        repetitions=(len(a), len(b)),
+        superiority=_superiority(a, b, settings, certain),
+        notes=(
+            f"{len(a)} and {len(b)} repetitions: means over them, min and max of all together;"
+            " intervals cover what varies between repetitions, if these were taken apart",
+        ),
     )
 
 
-def _choose(n: int, settings: Settings, random: np.random.Generator) -> _Choice:
-    """Choose the repetitions of each replicate, and the level that so few of them need.
+def together(name: str, sides: Sequence[Side]) -> float | None:
+    """Return a statistic of the samples alone: its mean over the repetitions, or the extreme."""
+    known = _known([side.sampled.get(name) for side in sides])
+    return _EXTREMES.get(name, fmean)(known) if known else None
 
-    Plain percentiles are too narrow for few values: they lack the factor n/(n-1) and the heavier
-    tails of Student's t (Hesterberg, The American Statistician 69, 2015, section 5.3).
-    """
-    from scipy.stats import norm, t
 
-    tail = (1 - settings.confidence) / 2
-    expanded = norm.cdf(np.sqrt(n / (n - 1)) * t.ppf(tail, n - 1))
-    why_none = (
-        f"{n} repetitions cannot give an interval of {settings.confidence:.4g} confidence,"
-        f" {settings.fewest_repetitions} can"
-        if n < settings.fewest_repetitions
-        else None
-    )
-    return _Choice(random.integers(0, n, (settings.draws, n)), float(1 - 2 * expanded), why_none)
+def _needed(a: Sequence[Side], b: Sequence[Side], settings: Settings) -> Needed:
+    durations = [side.duration_s for side in (*a, *b)]
+    known = [each for each in durations if each is not None]
+    longest = max(known) if len(known) == len(durations) else None
+    return Needed(settings.fewest_repetitions, longest)
 
 
 def _known(values: Sequence[float | None]) -> list[float]:
@@ -109,27 +90,39 @@ def _known(values: Sequence[float | None]) -> list[float]:
     return known if len(known) == len(values) else []
 
 
-def _mean_effect(a: Sequence[float], b: Sequence[float], choice: _Choice, certain: bool) -> Effect:
+def _mean_effect(
+    a: Sequence[float],
+    b: Sequence[float],
+    settings: Settings,
+    certain: bool,
+    needed: Needed,
+    resolution: int,
+) -> Effect:
     if not a or not b:
         return plain(None, None)
     means = fmean(a), fmean(b)
     if certain:
         return exact(*means)
-    effect = plain(*means, why_no_interval=choice.why_none)
-    if choice.why_none:
+    if resolution == 1 and len({*a, *b}) == 1:
+        return plain(*means, "it is the same in all repetitions: what it varies by was not seen")
+    few = f"{len(a)} and {len(b)} repetitions cannot tell what varies between them"
+    effect = plain(*means, few, needed)
+    if min(len(a), len(b)) < settings.fewest_repetitions:
         return effect
-    return with_interval(effect, means, (choice.means(a), choice.means(b)), choice.level)
+    between = of_pairs if settings.paired else of_repetitions
+    basis: Basis = "paired repetitions" if settings.paired else "repetitions"
+    return estimated(effect, between(a, b, resolution), basis, settings)
 
 
 def _superiority(
-    a: Sequence[Side], b: Sequence[Side], choice: _Choice, certain: bool
+    a: Sequence[Side], b: Sequence[Side], settings: Settings, certain: bool
 ) -> Superiority | None:
-    each = _known([probability_of(one, other) for one, other in zip(a, b, strict=True)])
-    if not each:
+    found = over_repetitions(a, b, settings.paired)
+    if found is None:
         return None
-    mean = fmean(each)
+    mean, contrast = found
     if certain:
         return Superiority(mean, mean, mean)
-    if choice.why_none:
+    if contrast is None or min(len(a), len(b)) < settings.fewest_repetitions:
         return Superiority(mean)
-    return Superiority(mean, *percentiles(choice.means(each), choice.level))
+    return with_ends(mean, contrast, settings.confidence)

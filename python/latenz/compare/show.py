@@ -1,12 +1,12 @@
 """A comparison in the terminal."""
 
 from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from latenz.compare.judge import Gate
 from latenz.compare.result import Comparison, Effect, Pair
+from latenz.console import Console
 from latenz.durations import format_duration
 
 _PIPE_WIDTH = 160  # where no terminal says how wide it is, nothing need be cut
@@ -22,17 +22,17 @@ def print_comparison(
     for pair in comparison.pairs:
         console.print(_table(pair, comparison.settings.confidence))
         for note in _notes(pair):
-            console.print(escape(note), style="dim")
+            console.print(note, style="dim")
     for side, names in (("A", comparison.unmatched_a), ("B", comparison.unmatched_b)):
         for name in names:
-            console.print(f"only in {side}: {escape(name)}", style="yellow")
+            console.print(f"only in {side}: {name}", style="yellow")
     if gate is not None:
         _print_gate(gate, console)
 
 
 def _table(pair: Pair, confidence: float) -> Table:
     title = f"{pair.name} ({pair.time_base} time), B - A with {confidence:.4g} intervals"
-    table = Table(title=escape(title), title_justify="left", title_style="italic")
+    table = Table(title=title, title_justify="left", title_style="italic")
     table.box = box.SIMPLE_HEAD
     table.add_column("statistic")
     for heading in ("A", "B", "difference", "from", "to", "ratio", "from", "to"):
@@ -55,19 +55,22 @@ def _style(effect: Effect) -> str | None:
 
 
 def _cells(name: str, effect: Effect) -> list[str]:
-    def amount(value: float | None, sign: str = "") -> str:
-        if value is None:
-            return "-"
-        plus = "+" if sign and value > 0 else ""
-        return plus + (f"{value:.4g}" if name == "miss_rate" else format_duration(value))
-
-    times = [amount(effect.a), amount(effect.b)]
-    times += [amount(each, "+") for each in (effect.difference, effect.low, effect.high)]
+    times = [amount(name, effect.a), amount(name, effect.b)]
+    times += [amount(name, each, "+") for each in (effect.difference, effect.low, effect.high)]
     ratios = (effect.ratio, effect.ratio_low, effect.ratio_high)
     return times + ["-" if ratio is None else f"{ratio:.4g}" for ratio in ratios]
 
 
-def _notes(pair: Pair) -> list[str]:
+def amount(statistic: str, value: float | None, sign: str = "") -> str:
+    """Return a value of a statistic as people read it, with a plus where a sign is wanted."""
+    if value is None:
+        return "-"
+    plus = "+" if sign and value > 0 else ""
+    return plus + (f"{value:.4g}" if statistic == "miss_rate" else format_duration(value))
+
+
+def findings(pair: Pair) -> list[str]:
+    """Say what the table of a pair does not: who is later, and what its figures are of."""
     notes = []
     if later := pair.superiority:
         ends = "" if later.low is None else f" ({later.low:.3g} to {later.high:.3g})"
@@ -80,25 +83,31 @@ def _notes(pair: Pair) -> list[str]:
             f" {maxima.n_a} and {maxima.n_b} of them;"
             f" p = {maxima.p_value:.2g} if A and B were alike"
         )
-    if pair.block_length_a is not None and pair.block_length_b is not None:
+    if pair.view == "as due" and (pair.skipped_a or pair.skipped_b):
         notes.append(
-            f"resampled together: {pair.block_length_a:.4g} and {pair.block_length_b:.4g} samples"
+            f"as due: {pair.skipped_a:,} and {pair.skipped_b:,} skipped activations are among them"
         )
+    if pair.view == "of samples only":
+        notes.append("of samples only: the sources do not tell which activations were skipped")
+    return notes
+
+
+def _notes(pair: Pair) -> list[str]:
+    notes = findings(pair)
     reasons: dict[str, list[str]] = {}
     for name, effect in pair.statistics.items():
         if effect.why_no_interval and effect.difference is not None:
-            reasons.setdefault(effect.why_no_interval, []).append(name)
+            needed = f"; {effect.needed}" if effect.needed else ""
+            reasons.setdefault(effect.why_no_interval + needed, []).append(name)
     if not any(note.startswith("no intervals") for note in pair.notes):
         notes += [f"no interval for {', '.join(names)}: {why}" for why, names in reasons.items()]
     return [*notes, *pair.notes]
 
 
 def _print_gate(gate: Gate, console: Console) -> None:
-    outcome, style = {
-        True: ("violated", "bold red"),
-        False: ("passed", "green"),
-        None: ("cannot be told", "yellow"),
-    }[gate.violated]
-    console.print(f"[{style}]{outcome}[/]: fail if {escape(gate.expression)}")
+    style = {True: "bold red", False: "green", None: "yellow"}[gate.violated]
+    console.print(Text(gate.outcome, style) + f": fail if {gate.expression}")
     for reason in gate.reasons:
-        console.print(f"  {escape(reason)}")
+        console.print(f"  {reason}")
+    if gate.together:
+        console.print(f"  {gate.together}", style="dim")

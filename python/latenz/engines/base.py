@@ -1,5 +1,6 @@
 """What every measuring engine does: check, prepare, run, alive?, stop, collect."""
 
+import errno
 import os
 import re
 import shutil
@@ -7,10 +8,13 @@ import subprocess
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from latenz.activity import Activity
+from latenz.affinity import enterable_cpus, isolation
+from latenz.engines.refusal import Rights, why_refused
 from latenz.errors import BadInput
+from latenz.idle import LEFT_ALONE, DmaLatency, deep_idle_note, requested_us
 from latenz.model import Metadata, SampleSet
 from latenz.programs import probe_program
 from latenz.settings import CpuList, Settings, format_cpu_list
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 
 
 NOT_LOCKED = "memory could not be locked: page faults may count as latency"
-NOT_AWAKE = "the CPUs could not be kept awake: leaving idle states counts as latency"
+NOT_AWAKE = "/dev/cpu_dma_latency could not be held: leaving idle states counts as latency"
 """Notes on samples of programs that asked for both."""
 
 
@@ -45,11 +49,30 @@ class EngineSettings(Settings):
 
     engine: str
     cpus: CpuList | None = None
-    """CPUs to measure on; None: all that this process may run on."""
+    """CPUs to measure on; None: all that can be entered, isolated ones included."""
 
     def measured_cpus(self) -> tuple[int, ...]:
         """Return the CPUs to measure on."""
-        return self.cpus or tuple(sorted(os.sched_getaffinity(0)))
+        return self.cpus or tuple(sorted(enterable_cpus()))
+
+    @property
+    def held_ns(self) -> int | None:
+        """What is held in /dev/cpu_dma_latency meanwhile; None: it is left alone."""
+        return None
+
+
+class SleepingEngineSettings(EngineSettings):
+    """Settings of the engines whose threads sleep, so that idle states matter to them."""
+
+    dma_latency: DmaLatency = None
+    """Held in /dev/cpu_dma_latency while measuring, which keeps CPUs out of idle states that take
+    longer to leave: "0 us", "20 us", or "left alone", as it is for a program that asks for
+    nothing."""
+
+    @property
+    def held_ns(self) -> int | None:
+        """What is held in /dev/cpu_dma_latency meanwhile; None: it is left alone."""
+        return self.dma_latency
 
 
 SettingsT = TypeVar("SettingsT", bound=EngineSettings)
@@ -96,6 +119,7 @@ class Engine(Activity, Generic[SettingsT]):
 
     def __init__(self, settings: SettingsT, task: Task) -> None:
         super().__init__(task.folder)
+        self.cpus = enterable_cpus()
         self.settings = settings
         self.task = task
         self.notes: tuple[str, ...] = ()
@@ -138,6 +162,31 @@ class Engine(Activity, Generic[SettingsT]):
         """Return the largest latency so far, None if that cannot be told while measuring."""
         return None
 
+    def _circumstances(self, cpu: int | None) -> dict[str, Any]:
+        """Return what is known of a CPU before measuring on it, as metadata."""
+        settings = self.settings
+        known: dict[str, Any] = {"isolation": None if cpu is None else isolation(cpu)}
+        if isinstance(settings, SleepingEngineSettings):
+            known["dma_latency"] = dma_latency_in_words(settings.held_ns, requested_us())
+        return known
+
+    def _place_notes(self, cpu: int | None) -> tuple[str, ...]:
+        """Return what a reader must know of the CPU."""
+        reason = None if cpu is None else isolation(cpu)
+        return () if reason is None else (f"CPU {cpu} is isolated: {reason}",)
+
+    def measured(self) -> frozenset[int]:
+        """Return the CPUs on which latencies are measured; everything else is better off them."""
+        return frozenset(self.settings.measured_cpus())
+
+    def idle_note(self) -> str | None:
+        """Return that idle states are part of what is going to be measured, if they are."""
+        if not isinstance(self.settings, SleepingEngineSettings):
+            return None
+        held_ns = self.settings.held_ns
+        held_us = requested_us() if held_ns is None else held_ns // 1000
+        return deep_idle_note(self.settings.measured_cpus(), held_us)
+
     def _store(
         self, sample_set: SampleSet, cpu: int | None, *notes: str, **changes: object
     ) -> SampleSet:
@@ -145,13 +194,27 @@ class Engine(Activity, Generic[SettingsT]):
         known = {k: v for k, v in self.task.metadata.model_dump().items() if k in _FROM_TASK}
         suffix = "all" if cpu is None else f"cpu{cpu}"
         name = f"{self.task.metadata.name}/{suffix}"
-        known["notes"] = (*sample_set.metadata.notes, *notes, *self.notes)
+        noted = (*notes, *self._place_notes(cpu), *self.notes)
+        known["notes"] = (*sample_set.metadata.notes, *noted)
+        known |= self._circumstances(cpu)
         stored = sample_set.with_metadata(**{**known, "name": name, "cpu": cpu, **changes})
         self.task.writer.add(stored)
         return stored
 
 
 _FROM_TASK = ("bench", "stack", "stressor", "condition", "machine", "kernel", "deadlines")
+
+
+def dma_latency_in_words(held_ns: int | None, others_us: int | None = None) -> str:
+    """Return what became of /dev/cpu_dma_latency while measuring.
+
+    Args:
+        held_ns: What we held in it; None: nothing.
+        others_us: What others held in it.
+    """
+    if held_ns is not None:
+        return f"held at {held_ns // 1000} us"
+    return LEFT_ALONE if others_us is None else f"{LEFT_ALONE}, others held {others_us} us"
 
 
 def program_version(*command: str) -> str | None:
@@ -181,13 +244,15 @@ def missing_own_program(program: str) -> Obstacle | None:
 
 
 def forbidden_cpus(cpus: tuple[int, ...]) -> Obstacle | None:
-    """Return an obstacle if this process may not run on all of the CPUs."""
-    allowed = os.sched_getaffinity(0)
-    if set(cpus) <= allowed:
+    """Return an obstacle if this process cannot enter all of the CPUs."""
+    enterable = enterable_cpus()
+    if set(cpus) <= enterable:
         return None
-    outside = format_cpu_list(tuple(set(cpus) - allowed))
-    may = format_cpu_list(tuple(allowed))
-    return Obstacle(f"this process may not run on CPU {outside}, only on {may}")
+    outside = format_cpu_list(tuple(set(cpus) - enterable))
+    others = format_cpu_list(tuple(enterable))
+    return Obstacle(
+        f"CPU {outside} cannot be entered (absent, offline or outside of the cpuset); {others} can"
+    )
 
 
 def forbidden_priority(policy: int, priority: int) -> Obstacle | None:
@@ -206,11 +271,11 @@ def forbidden_priority(policy: int, priority: int) -> Obstacle | None:
     _, status = os.waitpid(child, 0)
     if status == 0:
         return None
-    refusal = os.strerror(os.waitstatus_to_exitcode(status))
-    return Obstacle(
-        f"real-time priority {priority} is refused ({refusal})",
-        "run as root, or raise rtprio in /etc/security/limits.d and log in again",
-    )
+    code = os.waitstatus_to_exitcode(status)
+    if code != errno.EPERM:
+        return Obstacle(f"real-time priority {priority} is refused ({os.strerror(code)})")
+    reason, fix = why_refused(Rights.read(), priority)
+    return Obstacle(f"real-time priority {priority} is refused: {reason}", fix)
 
 
 def own_real_time_obstacle(

@@ -8,8 +8,8 @@ from typing import Literal
 
 from latenz.engines.base import (
     Engine,
-    EngineSettings,
     Obstacle,
+    SleepingEngineSettings,
     Task,
     forbidden_cpus,
     forbidden_priority,
@@ -22,17 +22,21 @@ from latenz.settings import Priority, WholeMicroseconds, format_cpu_list
 INSTALL = "apt-get install rt-tests"
 SUMMARY_FILE = "cyclictest.json"
 _CELLS = 1_000_000  # the most that cyclictest takes
+_REAL_TIME = ("fifo", "rr")
 _MOST_TO_READ = 1 << 20
 _PRINTED = re.compile(rb"^ *\d+: *\d+: *(\d+)$", re.MULTILINE)
 
 
-class CyclictestSettings(EngineSettings):
+class CyclictestSettings(SleepingEngineSettings):
     """How cyclictest measures."""
 
     engine: Literal["cyclictest"]
     period: WholeMicroseconds = 1_000_000
     """Distance of the activations."""
+    policy: Literal["fifo", "rr", "other", "batch", "idle"] = "fifo"
+    """Of the measuring threads."""
     priority: Priority = 80
+    """Real-time priority, for policies fifo and rr."""
     record: Literal["samples", "histogram"] = "samples"
     """`samples`: every latency in nanoseconds, 28 bytes of text each; `histogram`: bounded."""
     cell: Literal["1 us", "1 ns"] = "1 us"
@@ -59,11 +63,12 @@ class Cyclictest(Engine[CyclictestSettings]):
     @classmethod
     def obstacle(cls, settings: CyclictestSettings) -> Obstacle | None:
         """Return why cyclictest cannot measure here, or None if it can."""
-        return (
-            missing_program("cyclictest", INSTALL)
-            or forbidden_cpus(settings.measured_cpus())
-            or forbidden_priority(os.SCHED_FIFO, settings.priority)
+        obstacle = missing_program("cyclictest", INSTALL) or forbidden_cpus(
+            settings.measured_cpus()
         )
+        if obstacle or settings.policy not in _REAL_TIME:
+            return obstacle
+        return forbidden_priority(os.SCHED_FIFO, settings.priority)
 
     def __init__(self, settings: CyclictestSettings, task: Task) -> None:
         super().__init__(settings, task)
@@ -111,7 +116,11 @@ def cyclictest_command(
         "cyclictest",
         f"--threads={len(cpus)}",
         f"--affinity={format_cpu_list(cpus)}",
-        f"--priority={settings.priority}",
+        f"--policy={settings.policy}",
+        # To a priority that its policy does not have, cyclictest answers with another policy.
+        *([f"--priority={settings.priority}"] if settings.policy in _REAL_TIME else []),
+        # Left to itself, it holds 0.
+        "--default-system" if settings.held_ns is None else f"--latency={settings.held_ns // 1000}",
         "--mlockall",
         f"--interval={settings.period // 1000}",
         "--distance=0",

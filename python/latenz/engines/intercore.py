@@ -5,7 +5,6 @@ firmware measures between a Cortex-A53 and a Cortex-R5, from the same settings.
 """
 
 import json
-import os
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from latenz.affinity import enterable_cpus
 from latenz.engines.base import (
     Engine,
     EngineSettings,
@@ -143,9 +143,8 @@ class Intercore(Engine[IntercoreSettings]):
         missing = missing_own_program(_PROGRAM)
         if missing is None and settings.cpus is not None:
             missing = forbidden_cpus(settings.cpus)
-        allowed = os.sched_getaffinity(0)
-        if missing is None and len(allowed) < 2:
-            return Obstacle("two CPUs are needed, and this process may run on one only")
+        if missing is None and len(enterable_cpus()) < 2:
+            return Obstacle("two CPUs are needed, and only one can be entered")
         return missing
 
     @classmethod
@@ -161,9 +160,13 @@ class Intercore(Engine[IntercoreSettings]):
 
     def __init__(self, settings: IntercoreSettings, task: Task) -> None:
         super().__init__(settings, task)
-        self._cpus = (settings.cpus or tuple(sorted(os.sched_getaffinity(0))))[:2]
+        self._cpus = settings.measured_cpus()[:2]
         if settings.direction == "back":
             self._cpus = self._cpus[::-1]
+
+    def measured(self) -> frozenset[int]:
+        """Return the two CPUs."""
+        return frozenset(self._cpus)
 
     def arguments(self) -> list[str]:
         """Return the program with its arguments."""

@@ -13,8 +13,8 @@ from latenz.engines.base import (
     NOT_AWAKE,
     NOT_LOCKED,
     Engine,
-    EngineSettings,
     Obstacle,
+    SleepingEngineSettings,
     own_real_time_obstacle,
 )
 from latenz.model import SampleSet
@@ -26,7 +26,7 @@ KINDS = {"activation": "servo runs", "completion": "command is written"}
 """The sample sets of a condition, and the folders that the program writes them into."""
 
 
-class RobotSettings(EngineSettings):
+class RobotSettings(SleepingEngineSettings):
     """How the robot is controlled; `cpus` names the servo's CPU, by default the last one."""
 
     engine: Literal["robot"]
@@ -35,16 +35,14 @@ class RobotSettings(EngineSettings):
     joints: int = Field(default=6, ge=1, le=6)
     tuned: bool = True
     """`true`: the servo has a real-time priority, a CPU it stays on, and locked memory, and CPUs
-    are kept awake; `false`: what a program has that asks for nothing. The four keys below change
-    one of these each."""
+    are kept awake (dma_latency = "0 us"); `false`: what a program has that asks for nothing.
+    `dma_latency` and the three keys below change one of these each."""
     policy: Literal["fifo", "other"] | None = None
     """Of the servo; None: `fifo` if tuned."""
     pinned: bool | None = None
     """The servo stays on one CPU, and everything else of the program leaves it, if it can."""
     locked: bool | None = None
     """Memory cannot be paged out, and is all there before the start."""
-    awake: bool | None = None
-    """/dev/cpu_dma_latency is held at 0, which keeps CPUs out of sleep states."""
     priority: Priority = 80
     """Real-time priority, for policy fifo."""
     warm_up: Duration = 500_000_000
@@ -78,9 +76,11 @@ class RobotSettings(EngineSettings):
         return self.tuned if self.locked is None else self.locked
 
     @property
-    def is_awake(self) -> bool:
-        """CPUs are kept out of sleep states."""
-        return self.tuned if self.awake is None else self.awake
+    def held_ns(self) -> int | None:
+        """What is held in /dev/cpu_dma_latency meanwhile; None: it is left alone."""
+        if "dma_latency" in self.model_fields_set:
+            return self.dma_latency
+        return 0 if self.tuned else None
 
     @property
     def cpu(self) -> int | None:
@@ -117,11 +117,17 @@ class Robot(Engine[RobotSettings]):
         options = robot_options(settings, settings.cpu, self.task.duration_ns, self.folder)
         return [str(probe_program(_PROGRAM)), *options]
 
+    def measured(self) -> frozenset[int]:
+        """Return the servo's CPU, if it has one."""
+        cpu = self.settings.cpu
+        return frozenset() if cpu is None else frozenset({cpu})
+
     def start(self) -> None:
         """Announce the sample sets, so that the run is readable at any moment, and measure."""
         for kind in KINDS:
             known = robot_metadata(self.settings, self.settings.cpu, kind)
-            announced = {"name": self._set_name(kind), **known}
+            circumstances = self._circumstances(self.settings.cpu)
+            announced = {"name": self._set_name(kind), **known, **circumstances}
             self.task.writer.begin(self.task.metadata.model_copy(update=announced))
         super().start()
 
@@ -138,7 +144,11 @@ class Robot(Engine[RobotSettings]):
             sample_set = self.task.writer.finish(
                 self._set_name(kind),
                 tool_version=control.program_version,
-                notes=(*robot_notes(self.settings, control), *self.notes),
+                notes=(
+                    *robot_notes(self.settings, control),
+                    *self._place_notes(self.settings.cpu),
+                    *self.notes,
+                ),
             )
             if sample_set is not None:
                 found.append(sample_set)
@@ -169,7 +179,7 @@ def robot_options(
         f"--policy={'fifo' if settings.is_fifo else 'other'}",
         f"--priority={settings.priority}",
         f"--memory={'locked' if settings.is_locked else 'pageable'}",
-        f"--dma-latency={'0' if settings.is_awake else 'off'}",
+        f"--dma-latency={'off' if settings.held_ns is None else settings.held_ns}",
         f"--stale={settings.stale}",
         f"--most-missed={settings.most_missed}",
     ]
@@ -190,6 +200,6 @@ def robot_notes(settings: RobotSettings, control: Control) -> tuple[str, ...]:
     """Return what a reader of the sample sets must know."""
     missing = {
         NOT_LOCKED: settings.is_locked and not control.memory_locked,
-        NOT_AWAKE: settings.is_awake and control.dma_latency != "held",
+        NOT_AWAKE: settings.held_ns is not None and control.dma_latency != "held",
     }
     return (*control.notes(), *(note for note, applies in missing.items() if applies))

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from latenz.engines.base import (
     Engine,
-    EngineSettings,
     Obstacle,
+    SleepingEngineSettings,
     forbidden_cpus,
     missing_program,
     program_version,
@@ -23,7 +23,7 @@ _TRACERS = tuple(
 )
 
 
-class TimerlatSettings(EngineSettings):
+class TimerlatSettings(SleepingEngineSettings):
     """How timerlat measures."""
 
     engine: Literal["timerlat"]
@@ -73,6 +73,7 @@ class Timerlat(Engine[TimerlatSettings]):
 
     def arguments(self) -> list[str]:
         """Return the program with its arguments."""
+        held_ns = self.settings.held_ns
         return [
             "rtla",
             "timerlat",
@@ -81,7 +82,7 @@ class Timerlat(Engine[TimerlatSettings]):
             f"--period={self.settings.period // 1000}",
             f"--priority=f:{self.settings.priority}",
             f"--entries={self.settings.entries}",
-            "--dma-latency=0",
+            *([] if held_ns is None else [f"--dma-latency={held_ns // 1000}"]),
             f"--duration={seconds(self.task.duration_ns)}s",
         ]
 

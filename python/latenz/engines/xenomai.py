@@ -46,6 +46,10 @@ class XenomaiLatency(Engine[XenomaiLatencySettings]):
             return Obstacle("Xenomai's `latency` is neither in /usr/xenomai/bin nor on the PATH")
         return forbidden_cpus(settings.measured_cpus())
 
+    def measured(self) -> frozenset[int]:
+        """Return the first of the CPUs."""
+        return frozenset(self.settings.measured_cpus()[:1])
+
     def arguments(self) -> list[str]:
         """Return the program with its arguments."""
         return [

@@ -5,17 +5,10 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.progress import Progress as Bar
+from rich.progress import BarColumn, TaskProgressColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from latenz.durations import format_duration
+from latenz.progress import progress_bar
 
 
 class Progress:
@@ -30,18 +23,15 @@ class Progress:
 
     def __init__(self, wanted: bool) -> None:
         self.visible = wanted and sys.stderr.isatty()
-        self._bar = Bar(
-            TextColumn("{task.description}"),
+        self._bar = progress_bar(
+            "{task.description}",
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),
-            TextColumn("left"),
+            "left",
             TimeRemainingColumn(),
-            TextColumn("{task.fields[maximum]}"),
-            console=Console(stderr=True),
-            refresh_per_second=2,  # more would disturb what is measured
-            disable=not self.visible,
-            transient=True,
+            "{task.fields[maximum]}",
+            wanted=wanted,
         )
         self._task = self._bar.add_task("", maximum="", total=None)
         self._label = ""

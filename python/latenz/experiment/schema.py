@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
+from latenz.allowance import DEFAULT, parse_allowance
 from latenz.benches import BENCHES
 from latenz.engines import (
     PROBE_SETTINGS,
@@ -48,13 +49,26 @@ Name = Annotated[str, AfterValidator(_condition_name)]
 Names = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
+def _allowance(text: str) -> str:
+    try:
+        parse_allowance(text)
+    except BadInput as mistake:
+        raise ValueError(f"{mistake.what}; {mistake.remedy}") from None
+    return text
+
+
 class DeadlineSettings(Settings):
     """A limit that every latency must stay within."""
 
     name: Annotated[str, Field(min_length=1, max_length=80)]
     limit: Duration
-    exceedance: float = Field(default=1e-3, gt=0, lt=1)
-    """The largest probability of exceeding the limit that counts as meeting it."""
+    allowed: Annotated[str, AfterValidator(_allowance)] = DEFAULT
+    """How much lateness counts as meeting the limit: "0", a probability per activation ("1e-3",
+    "0.1%"), or a rate of late episodes ("1/h")."""
+    burst: Annotated[Duration, Field(gt=0)] = 1_000_000_000
+    """The longest burst of lateness that is tolerated unseen."""
+    sets: str = "*"
+    """Which sample sets are judged by it, a pattern such as "stress/cpu*"."""
     source: str | None = None
     """Where the limit comes from."""
 
@@ -129,7 +143,13 @@ class Experiment:
         self.file = file
         self.conditions = conditions
         self.deadlines = tuple(
-            Deadline(name=each.name, limit_ns=each.limit, exceedance=each.exceedance)
+            Deadline(
+                name=each.name,
+                limit_ns=each.limit,
+                allowed=each.allowed,
+                burst_ns=each.burst,
+                sets=each.sets,
+            )
             for each in file.deadline
         )
 

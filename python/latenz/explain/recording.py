@@ -127,7 +127,7 @@ class _Reader:
             self.recording.captures.append(tuple(self._capture))
             self._capture = None
         elif kind == "fault":
-            raise BadInput(" ".join(fields), str(self._path))
+            raise BadInput(" ".join(fields)[:200], str(self._path))
         elif self._capture is not None:
             event = self._event(kind, fields)
             self._known[line] = event

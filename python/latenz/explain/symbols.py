@@ -115,8 +115,9 @@ def elf_symbols(path: Path, load_address: int = 0) -> SymbolTable:
     Raises:
         BadInput: The file cannot be read, is no ELF file, or holds no symbols.
     """
-    from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
+
+    from latenz.boards.elf import damages
 
     try:
         with path.open("rb") as file:
@@ -130,12 +131,12 @@ def elf_symbols(path: Path, load_address: int = 0) -> SymbolTable:
             found = sorted(_code_symbols(table, set(code))) if table else []
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
-    except (ELFError, ValueError, KeyError, UnicodeDecodeError):
+    except damages():
         raise BadInput("is no whole ELF file", str(path), "give a program with symbols") from None
     if not found:
         raise BadInput("holds no symbols of code", str(path), "build it without stripping it")
     return SymbolTable(
-        ((load_address + address, size, _demangled(name)) for address, _, size, name in found),
+        ((load_address + address, size, demangled(name)) for address, _, size, name in found),
         load_address + max(end for _, end in code.values()),
     )
 
@@ -150,7 +151,7 @@ def _code_symbols(table: "Section", code: set[int]) -> Iterator[tuple[int, bool,
             yield address, not is_function, symbol["st_size"], name
 
 
-def _demangled(name: str) -> str:
+def demangled(name: str) -> str:
     """Return a name of C++ as in the source, as the C++ library on this machine writes it."""
     library = _cxx_library() if name.startswith("_Z") else None
     if library is None:

@@ -1,9 +1,13 @@
 """JSON with the keys and the structure of cyclictest's `--json`, for tools that read that.
 
 Each sample set is a thread. Values are microseconds (`resolution_in_ns` 0) if all of them are
-whole microseconds, nanoseconds (1) otherwise. As in cyclictest, `cycles` counts every sample, so
-that samples beyond a histogram's range are those that its cells lack. Time stamps are lost. The
-key `latenz`, which cyclictest does not have, keeps name, time base and origin of each set.
+whole microseconds, nanoseconds (1) otherwise. As in cyclictest, `cycles` counts what the cells
+lack, too: samples beyond a histogram's range. Time stamps are lost. The key `latenz`, which
+cyclictest does not have, keeps name, time base and origin of each set.
+
+cyclictest itself leaves out skipped activations, and its readers cannot know how many. Where the
+source counts them they are cycles here, each by how long it waited, and a note under `latenz`
+says how many: no tool that reads the file takes a system for better than it was.
 """
 
 import json
@@ -61,9 +65,21 @@ def write(sample_sets: Sequence[SampleSet], path: Path) -> None:
         "num_threads": len(sample_sets),
         "resolution_in_ns": 0 if whole else 1,
         "thread": threads,
-        "latenz": {str(i): json.loads(describe(s)) for i, s in enumerate(sample_sets)},
+        "latenz": {
+            str(number): json.loads(describe(_as_written(sample_set, figure)))
+            for number, (sample_set, figure) in enumerate(zip(sample_sets, known, strict=True))
+        },
     }
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def _as_written(sample_set: SampleSet, known: Figures) -> SampleSet:
+    """Return the set as the file has it: activations that were skipped are cycles like others."""
+    if not known.skipped:
+        return sample_set
+    note = f"{known.skipped} skipped activations are among the cycles, by how long they waited"
+    notes = (*sample_set.metadata.notes, note)
+    return sample_set.with_metadata(missed_periods=0, notes=notes)
 
 
 def _thread(
@@ -71,7 +87,7 @@ def _thread(
 ) -> dict[str, Any]:
     name = sample_set.metadata.name
     for what, figure in (
-        ("number of samples", known.n),
+        ("number of activations", known.n),
         ("minimum", known.min_ns),
         ("maximum", known.max_ns),
         ("mean", known.mean_ns),

@@ -1,8 +1,11 @@
 """HdrHistogram log (`.hlog`, format 1.3): one interval for each set, tagged with its name.
 
-Values keep three significant digits. An HdrHistogram has no place for samples known only to lie
-beyond a range: these are recorded at the set's known maximum, so that no quantile comes out
-smaller than it was, and a comment line says how many. Times count from the start of the recording.
+Values keep three significant digits. As HdrHistogram's readers expect of corrected recordings,
+skipped activations are recorded by how long they waited, where the source counts them; a comment
+line says so. An HdrHistogram has no place for samples known only to lie beyond a range, nor for
+skipped activations whose latency nobody knows: these are recorded at the set's known maximum, so
+that no quantile comes out smaller than it was, and a comment line says how many. Times count from
+the start of the recording.
 """
 
 import re
@@ -14,7 +17,7 @@ import numpy as np
 from latenz.errors import BadInput
 from latenz.exporters.figures import figures
 from latenz.model import SampleSet
-from latenz.statistics import Histogram
+from latenz.statistics import Histogram, view_of
 
 _HOUR_NS = 3_600_000_000_000
 _NS_PER_S = 1_000_000_000
@@ -48,25 +51,34 @@ def _tag(sample_set: SampleSet) -> str:
 
 
 def _comments(sample_set: SampleSet) -> list[str]:
-    known = sample_set.metadata
-    lines = [f"#[{_tag(sample_set)}: time base {known.time_base.value}]\n"]
+    metadata, known = sample_set.metadata, figures(sample_set)
+    told = [f"time base {metadata.time_base.value}"]
     if sample_set.form == "summary":
-        lines.append(f"#[{_tag(sample_set)}: left out, only printed figures are known]\n")
-    if known.beyond_range:
-        lines.append(
-            f"#[{_tag(sample_set)}: {known.beyond_range} samples beyond the range of the source's "
-            "histogram are recorded at the maximum]\n"
+        told.append("left out, only printed figures are known")
+    if metadata.beyond_range:
+        told.append(
+            f"{metadata.beyond_range} samples beyond the range of the source's histogram are"
+            " recorded at the maximum"
         )
-    return lines
+    if view_of(sample_set) == "of samples only":
+        told.append("of samples only, the source does not count skipped activations")
+    if waited := (known.skipped or 0) - known.unknown:
+        told.append(f"{waited} skipped activations are recorded by how long they waited")
+    if known.unknown:
+        told.append(
+            f"{known.unknown} skipped activations, of which nobody knows how late they were, are"
+            " recorded at the maximum"
+        )
+    return [f"#[{_tag(sample_set)}: {each}]\n" for each in told]
 
 
 def _interval(sample_set: SampleSet) -> str:
-    name, beyond = sample_set.metadata.name, sample_set.metadata.beyond_range
-    known = figures(sample_set)
+    name, known = sample_set.metadata.name, figures(sample_set)
+    beyond = sample_set.metadata.beyond_range + known.unknown
     highest = known.max_ns
     if highest is None:
         raise BadInput(
-            f"{name} has {beyond} samples beyond its range and no known maximum",
+            f"{name} has {beyond} activations beyond its range and no known maximum",
             "--to hlog",
             "export to csv or parquet",
         )

@@ -1,5 +1,6 @@
 """The interrupts that the hypervisor raises: those of `latenz simulate`, one by one."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,16 +40,17 @@ class Arrivals:
         listed = ~np.isin(self.source, devices)
         return Arrivals(self.time_ns[listed], self.source[listed], self.end_ns)
 
-    def by_source(self, system: System, irqs: Irqs) -> list[Times]:
+    def by_source(self, system: System, irqs: Irqs, masked: Collection[int] = ()) -> list[Times]:
         """Return when the interrupts of each source came in a run: those of devices as stamped.
 
         Args:
             system: What was run.
             irqs: What the run showed.
+            masked: Numbers of sources that exceeded their limits: not all that is listed came.
         """
         return [
             np.sort(irqs.arrival_ns[irqs.source == number])
-            if system.is_device(number)
+            if system.is_device(number) or number in masked
             else self.time_ns[self.source == number]
             for number in range(len(system.sources))
         ]

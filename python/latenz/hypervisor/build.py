@@ -14,15 +14,17 @@ from latenz.hypervisor.configuration import (
     Where,
     check_limits,
     configuration,
+    for_board,
     hosted_partitions,
 )
 from latenz.hypervisor.guest import Program, installed, program
-from latenz.hypervisor.image import Image, Segment, joined, read_image, write_image
+from latenz.hypervisor.image import Image, Segment, joined, read_image, write_image, write_raw_image
 from latenz.hypervisor.memory import CONFIGURATION, MemoryPlan, Region
+from latenz.hypervisor.stamps import shortest_distance_ns, stamped
 from latenz.system import Exponential, Mode, Periodic, Source, System
 from latenz.system.schema import read_system_file
 
-_RECORDS_OF_IRQ = 5
+_RECORDS_OF_IRQ = 6
 _RECORDS_OF_SLOT = 2
 _SPARE_RECORDS = 4096
 _SPARE_CYCLES = 64
@@ -41,7 +43,8 @@ class Built:
     """A system that can be booted.
 
     Attributes:
-        system: As the file describes it.
+        system: As the file describes it, but for the sources that devices raise: the distances of
+            their monitors and arrivals are shorter by how late a stamp can be, jitter is longer.
         mode: How interrupts in foreign slots are handled.
         arrivals: The interrupts that will be raised; those of devices come besides.
         image: What a board starts.
@@ -56,13 +59,23 @@ class Built:
     regions: tuple[Region, ...]
     processors: int
 
-    def write(self, path: Path) -> None:
-        """Write the image as an ELF file.
+    def write(self, path: Path, bench: str = "virt") -> None:
+        """Write the image for the board of a bench, one of `configuration.BOARDS`.
+
+        A file whose name ends in `.img` is an arm64 Image, as U-Boot's `booti` takes it; any other
+        is an ELF file.
 
         Raises:
             BadInput: It cannot be written.
         """
-        write_image(self.image, path)
+        segments = tuple(
+            replace(each, content=for_board(each.content, bench))
+            if each.address == CONFIGURATION
+            else each
+            for each in self.image.segments
+        )
+        write = write_raw_image if path.suffix == ".img" else write_image
+        write(Image(self.image.entry, segments), path)
 
 
 def build(
@@ -117,6 +130,7 @@ def build_system(
     """
     check_limits(system, where)
     _check_devices(system, where)
+    system = _as_stamped(system, chosen, where)
     _check_schedulable(system, chosen, where)
     programs = _programs(system, where)
     plan = MemoryPlan()
@@ -134,13 +148,68 @@ def build_system(
     return Built(system, chosen, raised, image, tuple(plan.regions), processors)
 
 
+def longest_section_ns(system: System) -> int:
+    """Return how long the hypervisor can be at work before it stamps a device's interrupt."""
+    platform = system.platform
+    tops = (each.top_ns + platform.monitor_ns for each in system.sources)
+    return max(platform.slot_switch_ns, platform.schedule_ns + platform.context_switch_ns, *tops, 0)
+
+
+def _stamp_late_ns(system: System, mode: Mode) -> dict[str, int]:
+    """Return how late the stamp of each source's device can be.
+
+    The hypervisor may be at work. And a device's interrupt that comes before the bottom handler of
+    the one before has ended is stamped when it ends.
+    """
+    section_ns = longest_section_ns(system)
+    judged = replace(system, sources=tuple(map(_in_the_long_run, system.sources)))
+    late_ns = {}
+    for source, found in zip(system.sources, bound(judged, mode).sources, strict=True):
+        latency_ns = found.wcrt_ns or 0
+        waits = latency_ns > shortest_distance_ns(source.arrival)
+        late_ns[source.name] = section_ns + (latency_ns if waits else 0)
+    return late_ns
+
+
+def _as_stamped(system: System, mode: Mode, where: Where) -> System:
+    """Shorten distances of devices' monitors and arrivals by how late a stamp can be.
+
+    Else other guests could have interrupts denied that keep their distances, or have their source
+    masked: they only have to keep the hypervisor busy when the first of two comes.
+    """
+    if not any(map(system.is_device, range(len(system.sources)))):
+        return system
+    late_ns = longest_section_ns(system)
+    stamp_late_ns = _stamp_late_ns(system, mode)
+    sources = list(system.sources)
+    for at, source in enumerate(sources):
+        if not system.is_device(at):
+            continue
+        sources[at] = source = replace(
+            source, arrival=stamped(source.arrival, stamp_late_ns[source.name])
+        )
+        if source.monitor is None:
+            continue
+        longest_ns = source.monitor.distances_ns[-1]
+        if longest_ns <= late_ns:
+            raise BadInput(
+                f"{longest_ns} ns are no more than the {late_ns} ns that the hypervisor may be at "
+                "work before it stamps the device's interrupt",
+                where(("source", at, "monitor")),
+                "give it longer distances, or no monitor",
+            )
+        shorter = tuple(max(each - late_ns, 0) for each in source.monitor.distances_ns)
+        sources[at] = replace(source, monitor=replace(source.monitor, distances_ns=shorter))
+    return replace(system, sources=tuple(sources))
+
+
 def _check_schedulable(system: System, mode: Mode, where: Where) -> None:
     """Refuse a system that the analysis has no bound for, with its reason.
 
     Random arrivals have no worst case, but their image holds a list of them: they are judged by
-    their mean.
+    their mean. Monitors are taken to have learned: what gathers while they learn is served then.
     """
-    judged = replace(system, sources=tuple(map(_by_its_mean, system.sources)))
+    judged = replace(system, sources=tuple(map(_in_the_long_run, system.sources)))
     for at, source in enumerate(bound(judged, mode).sources):
         if source.verdict != "bounded":
             raise BadInput(
@@ -150,8 +219,8 @@ def _check_schedulable(system: System, mode: Mode, where: Where) -> None:
             )
 
 
-def _by_its_mean(source: Source) -> Source:
-    arrival = source.arrival
+def _in_the_long_run(source: Source) -> Source:
+    source, arrival = replace(source, learning=None), source.arrival
     if not isinstance(arrival, Exponential):
         return source
     return replace(source, arrival=Periodic(max(arrival.mean_ns, arrival.min_distance_ns)))

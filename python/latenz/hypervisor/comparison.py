@@ -65,12 +65,14 @@ def compared(
     assert run.costs is not None  # noqa: S101 - complete runs have them
     assert run.sections is not None  # noqa: S101 - likewise
     costly, _ = with_costs(system, run.costs, run.sections)
-    seen = built.arrivals.by_source(system, run.irqs)
+    masked = {at for at, each in enumerate(run.statistics.sources) if each.masked}
+    seen = built.arrivals.by_source(system, run.irqs, masked)
     simulator = Simulator(
         costly,
         built.mode,
         arrivals=seen,
         monitored_from_ns=dict(monitored_from_ns or {}),
+        limited=False,  # what was seen had passed the limits
         watch="irqs",
     )
     batches = list(simulated_irqs(simulator))

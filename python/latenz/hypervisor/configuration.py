@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from latenz import _core
+from latenz.analysis.native import limit_of
 from latenz.errors import BadInput
 from latenz.hypervisor.guest import Program
 from latenz.hypervisor.memory import CONFIGURATION, MEMORY_END, Region
@@ -14,19 +15,22 @@ from latenz.system.hosting import GUEST_MEMORY, PROGRAMS, Device
 from latenz.toml_file import Place
 
 MAGIC = 0x5648_5A4E_4554_414C
-VERSION = 1
+VERSION = 3
 MOST_PARTITIONS, MOST_SLOTS, MOST_SOURCES = 8, 64, 32
-MOST_MAPPINGS, MOST_INTERRUPTS, MOST_DISTANCES = 32, 32, 512
+MOST_MAPPINGS, MOST_INTERRUPTS, MOST_DISTANCES = 32, 32, 1024
 MOST_IMAGES = 4
+BOARDS = {"virt": 1, "zcu102": 2}
+"""Numbers of boards by their benches, `BoardNumber`."""
 MODES: tuple[Mode, ...] = ("plain", "paper", "carry")
 ARRIVAL = struct.Struct("<Q2I")
 TRACE_RECORD_BYTES = 24
 
 _FRONT = struct.Struct("<Q3I")  # up to the checksum
-_COUNTS = struct.Struct("<7I8Q")
-_PARTITION = struct.Struct("<32s2I5Q" + "3Q" * MOST_IMAGES)
+_COUNTS = struct.Struct("<7I8Q2I")
+_BOARD_AT = 112
+_PARTITION = struct.Struct("<32s2I5Q" + "3Q" * MOST_IMAGES + "2I")
 _SLOT = struct.Struct("<2IQ")
-_SOURCE = struct.Struct("<32s6I2Q")
+_SOURCE = struct.Struct("<32s6I2Q2I2Q")
 _MAPPING = struct.Struct("<2I3Q")
 _INTERRUPT = struct.Struct("<2I")
 _DISTANCE = struct.Struct("<q")
@@ -84,12 +88,13 @@ def check_limits(system: System, where: Where) -> None:
     """
     devices = [device for each in system.hosted for device in each.devices]
     distances = [len(each.monitor.distances_ns) for each in system.sources if each.monitor]
+    distances += [len(limit_of(each.arrival).distances_ns) for each in system.sources]
     shared = sum(len(each.partitions) for each in system.shared)
     for key, what, count, most in (
         ("partition", "partitions", len(hosted_partitions(system)), MOST_PARTITIONS),
         ("slot", "slots", len(system.slots), MOST_SLOTS),
         ("source", "sources", len(system.sources), MOST_SOURCES),
-        ("source", "distances of monitors", sum(distances), MOST_DISTANCES),
+        ("source", "distances of monitors and limits", sum(distances), MOST_DISTANCES),
         ("partition", "devices and views of shared memory", len(devices) + shared, MOST_MAPPINGS),
         ("partition", "interrupts", sum(len(x.interrupts) for x in devices), MOST_INTERRUPTS),
     ):
@@ -179,7 +184,7 @@ def static_configuration(cells: Sequence[Cell]) -> bytes:
         flags = _HAS_CONSOLE if cell.has_console else 0
         own = (cell.memory.begin, GUEST_MEMORY, cell.memory.size, cell.program.entry, cell.argument)
         stored = _stored(cell.program, cell.images)
-        partitions.append(_PARTITION.pack(_name(cell.name), cell.cpu, flags, *own, *stored))
+        partitions.append(_PARTITION.pack(_name(cell.name), cell.cpu, flags, *own, *stored, 0, 0))
     devices = [(number, device) for number, cell in enumerate(cells) for device in cell.devices]
     mappings = [_device(number, device) for number, device in devices]
     interrupts = [
@@ -193,12 +198,24 @@ def static_configuration(cells: Sequence[Cell]) -> bytes:
 
 def _block(tables: tuple[list[bytes], ...], mode: int, flags: int, lists: tuple[int, ...]) -> bytes:
     counts = (len(table) for table in tables[:-1])
-    body = _COUNTS.pack(mode, flags, *counts, MEMORY_END, *lists)
+    body = _COUNTS.pack(mode, flags, *counts, MEMORY_END, *lists, BOARDS["virt"], 0)
     body += b"".join(
         b"".join(table).ljust(entry.size * most, b"\0")
         for table, (entry, most) in zip(tables, _TABLES, strict=True)
     )
+    return _sealed(body)
+
+
+def _sealed(body: bytes) -> bytes:
     return _FRONT.pack(MAGIC, VERSION, SIZE, zlib.crc32(body)) + body
+
+
+def for_board(block: bytes, bench: str) -> bytes:
+    """Return a block for the board of a bench, one of `BOARDS`; blocks are made for `virt`."""
+    number = BOARDS[bench].to_bytes(4, "little")
+    if block[_BOARD_AT : _BOARD_AT + 4] == number:
+        return block
+    return _sealed(block[_FRONT.size : _BOARD_AT] + number + block[_BOARD_AT + 4 :])
 
 
 def _partition(
@@ -212,7 +229,8 @@ def _partition(
         flags |= _SAYS_READY
     own = (memory.begin, GUEST_MEMORY, partition.memory, program.entry, 0)
     stored = _stored(program, images)
-    return _PARTITION.pack(_name(partition.name), partition.cpu, flags, *own, *stored)
+    last = (partition.restarts, 0)
+    return _PARTITION.pack(_name(partition.name), partition.cpu, flags, *own, *stored, *last)
 
 
 def _stored(program: Program, images: Iterable[Region]) -> list[int]:
@@ -231,6 +249,7 @@ def _sources(system: System, numbers: dict[str, int]) -> tuple[list[bytes], list
     distances: list[int] = []
     for number, source in enumerate(system.sources):
         own = _distances(source)
+        limit = limit_of(source.arrival)
         learning = source.learning
         sources.append(
             _SOURCE.pack(
@@ -244,9 +263,13 @@ def _sources(system: System, numbers: dict[str, int]) -> tuple[list[bytes], list
                 learning.length if learning else 0,
                 learning.events if learning else 0,
                 source.bottom_ns,
+                len(limit.distances_ns),
+                len(distances) + len(own),
+                limit.period_ns,
+                limit.jitter_ns,
             )
         )
-        distances += own
+        distances += [*own, *limit.distances_ns]
     return sources, [_DISTANCE.pack(each) for each in distances]
 
 

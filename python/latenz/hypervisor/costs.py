@@ -28,6 +28,7 @@ def with_costs(system: System, costs: Costs, sections: Sections) -> tuple[System
         monitor_ns=costs.monitor if seen["monitor"] else old.monitor_ns,
         schedule_ns=costs.schedule if seen["schedule"] else old.schedule_ns,
         context_switch_ns=costs.context_switch if seen["context_switch"] else old.context_switch_ns,
+        limit_ns=costs.limit or old.limit_ns,
     )
     sources = tuple(
         replace(source, top_ns=costs.top[source.name] or source.top_ns) for source in system.sources

@@ -11,9 +11,14 @@ from latenz.files import replacing
 
 _HEADER = struct.Struct("<16s2HI3QI6H")
 _SEGMENT = struct.Struct("<2I6Q")
+_SECTION = struct.Struct("<2I4Q2I2Q")
 _EM_AARCH64, _ET_EXEC, _PT_LOAD = 183, 2, 1
 _READ_WRITE_EXECUTE = 7
 _UNALIGNED = 1
+_SHT_PROGBITS, _SHT_STRTAB = 1, 3
+_WRITE_ALLOCATE_EXECUTE = 7
+_SECTION_NAMES = b"\0.loaded\0.shstrtab\0"
+_IMAGE_SIZE, _IMAGE_SIZE_AT = struct.Struct("<Q"), 16  # in the header of an arm64 Image
 _PAGE = 1 << 12
 
 
@@ -72,26 +77,71 @@ def read_image(path: Path) -> Image:
 def write_image(image: Image, path: Path) -> None:
     """Write an ELF file; it appears only when it is whole.
 
+    It has a section for each segment, for loaders that look for sections, as U-Boot's `bootelf`.
+
     Raises:
         BadInput: It cannot be written.
     """
     segments = sorted(image.segments, key=lambda each: each.address)
     with replacing(path) as partial, partial.open("wb") as file:
         file.write(_header(image.entry, len(segments)))
-        offset = _pages(_HEADER.size + _SEGMENT.size * len(segments))
+        offset = _pages(_HEADER.size + _SEGMENT.size * len(segments) + _sections_size(segments))
+        offsets = []
         for each in segments:
             file.write(_program_header(each, offset))
+            offsets.append(offset)
             offset = _pages(offset + len(each.content))
+        file.write(_sections(segments, offsets))
         for each in segments:
             file.seek(_pages(file.tell()))
             file.write(each.content)
         file.truncate(_pages(file.tell()))
 
 
+def write_raw_image(image: Image, path: Path) -> None:
+    """Write what lies in memory from the first segment on, as an arm64 Image.
+
+    The first segment must begin with the header of one; its size is set to that of the file, or
+    larger if the segments have more memory.
+
+    Raises:
+        BadInput: It cannot be written.
+    """
+    begin = min(each.address for each in image.segments)
+    end = max(each.address + each.size for each in image.segments)
+    with replacing(path) as partial, partial.open("wb") as file:
+        for each in image.segments:
+            file.seek(each.address - begin)
+            file.write(each.content)
+        file.seek(_IMAGE_SIZE_AT)
+        file.write(_IMAGE_SIZE.pack(end - begin))
+
+
 def _header(entry: int, segments: int) -> bytes:
     identity = b"\x7fELF" + bytes([2, 1, 1])  # 64 bits, little endian, version 1
-    sizes = (_HEADER.size, _SEGMENT.size, segments, 0, 0, 0)
-    return _HEADER.pack(identity, _ET_EXEC, _EM_AARCH64, 1, entry, _HEADER.size, 0, 0, *sizes)
+    sizes = (_HEADER.size, _SEGMENT.size, segments, _SECTION.size, segments + 2, segments + 1)
+    sections_at = _HEADER.size + _SEGMENT.size * segments
+    places = (entry, _HEADER.size, sections_at, 0)
+    return _HEADER.pack(identity, _ET_EXEC, _EM_AARCH64, 1, *places, *sizes)
+
+
+def _sections_size(segments: list[Segment]) -> int:
+    return _SECTION.size * (len(segments) + 2) + len(_SECTION_NAMES)
+
+
+def _sections(segments: list[Segment], offsets: list[int]) -> bytes:
+    """Return the headers of sections, and the names behind them."""
+    name = _SECTION_NAMES.index(b".loaded")
+    kind = (name, _SHT_PROGBITS, _WRITE_ALLOCATE_EXECUTE)
+    found = [
+        _SECTION.pack(*kind, each.address, offset, len(each.content), 0, 0, 8, 0)
+        for each, offset in zip(segments, offsets, strict=True)
+    ]
+    before = _HEADER.size + _SEGMENT.size * len(segments)
+    names_at = before + _SECTION.size * (len(segments) + 2)
+    name = _SECTION_NAMES.index(b".shstrtab")
+    names = (name, _SHT_STRTAB, 0, 0, names_at, len(_SECTION_NAMES), 0, 0, 1, 0)
+    return bytes(_SECTION.size) + b"".join(found) + _SECTION.pack(*names) + _SECTION_NAMES
 
 
 def _program_header(segment: Segment, offset: int) -> bytes:

@@ -30,13 +30,15 @@ class Costs:
     Sections of the trace leave out entering and leaving the hypervisor; that is added where it is
     paid. The end of a bottom handler is work that the analysis has no name for: each interrupt has
     one, so it counts as part of its top handler; ending an interposed job pays it as well. So do
-    traps of guests, which hold up what comes meanwhile.
+    traps of guests, which hold up what comes meanwhile, and a job's end. To mask a source is less
+    than its top handler does, and counts as the longest of either: few runs show it.
 
     Attributes:
         slot_switch: At the start of every slot.
         monitor: C_Mon.
         schedule: C_sched.
         context_switch: C_ctx.
+        limit: C_lim.
         top: C_TH of each source by name.
     """
 
@@ -44,6 +46,7 @@ class Costs:
     monitor: int
     schedule: int
     context_switch: int
+    limit: int
     top: dict[str, int]
 
     def to_json(self) -> dict[str, int]:
@@ -53,6 +56,7 @@ class Costs:
             "monitor": self.monitor,
             "schedule": self.schedule,
             "context_switch": self.context_switch,
+            "limit": self.limit,
             "top": max(self.top.values(), default=0),
         }
 
@@ -69,6 +73,7 @@ class Sections:
         context_switch_to: Going to an interposed job.
         context_switch_from: Going back.
         bottom_end: Noticing the end of a bottom handler.
+        limit: Masking a source.
         service: Of a guest's trap.
         trap: Entering and leaving the hypervisor, which no section has in it.
     """
@@ -80,6 +85,7 @@ class Sections:
     context_switch_to: int | None
     context_switch_from: int | None
     bottom_end: int | None
+    limit: int | None
     service: int | None
     trap: int
 
@@ -167,6 +173,8 @@ def reconstructed(system: System, records: Records, clock: Clock) -> Irqs:
     """
     tops = records[records["kind"] == Kind.TOP_HANDLER]
     ends = records[records["kind"] == Kind.BOTTOM_END]
+    if ends.size and int(ends["partition"].max()) >= len(system.partitions):
+        raise BadInput("has interrupts of other partitions", TRACE_FILE, "it is of another system")
     top_of_end = np.empty(len(ends), np.int64)
     for partition in range(len(system.partitions)):
         began = np.flatnonzero(tops["partition"] == partition)
@@ -265,9 +273,14 @@ def _monitor_ticks(tops: Records) -> Times:
     return ticks
 
 
-def _top_ticks(tops: Records) -> Times:
-    ticks: Times = tops["duration"].astype(np.int64) - _monitor_ticks(tops)
-    return ticks
+def _top_ticks(records: Records) -> Times:
+    """Return how long each top handler took without the monitor, what was noted later included."""
+    tops = records["kind"] == Kind.TOP_HANDLER
+    ticks = records["duration"].astype(np.int64)
+    later = np.flatnonzero(records["kind"] == Kind.CATCH_UP)  # each right behind its top handler
+    ticks[later[later > 0] - 1] += ticks[later[later > 0]]
+    found: Times = ticks[tops] - _monitor_ticks(records[tops])
+    return found
 
 
 def _ticks(records: Records, statistics: Statistics) -> Sections:
@@ -276,12 +289,13 @@ def _ticks(records: Records, statistics: Statistics) -> Sections:
     asked = tops[(tops["detail"] & ASKED) != 0]
     return Sections(
         slot_switch=_longest(_of(records, Kind.SLOT_SWITCH)["duration"]),
-        top=_longest(_top_ticks(tops)),
+        top=_longest(_top_ticks(records)),
         monitor=_longest(_monitor_ticks(asked)),
         schedule=_longest(starts["value"]),
         context_switch_to=_longest(starts["duration"].astype(np.int64) - starts["value"]),
         context_switch_from=_longest(_of(records, Kind.JOB_END)["duration"]),
         bottom_end=_longest(_of(records, Kind.BOTTOM_END)["duration"]),
+        limit=_longest(_of(records, Kind.LIMIT)["duration"]),
         service=statistics.longest_service_ticks or None,
         trap=statistics.trap_ticks,
     )
@@ -306,16 +320,20 @@ def _costs(system: System, records: Records, statistics: Statistics) -> Costs:
     end = _with(longest.bottom_end, trap)
     service = _with(longest.service, trap)
     tops = _of(records, Kind.TOP_HANDLER)
+    top_ticks = _top_ticks(records)
     of_source = {
-        source.name: _longest(_top_ticks(tops[tops["source"] == number]))
+        source.name: _longest(top_ticks[tops["source"] == number])
         for number, source in enumerate(system.sources)
     }
-    back = _with(longest.context_switch_from, end)
+    # A job's budget is noticed to be used up when whatever its guest caused has been served.
+    back = _with(longest.context_switch_from, max(end, service))
+    masking = max(longest.limit or 0, longest.top or 0) or None
     return Costs(
         slot_switch=clock.at_least_ns(_with(longest.slot_switch, trap + max(end, service))),
         monitor=clock.at_least_ns(longest.monitor or 0),
         schedule=clock.at_least_ns(longest.schedule or 0),
         context_switch=clock.at_least_ns(max(longest.context_switch_to or 0, back)),
+        limit=clock.at_least_ns(_with(masking, trap + end + service)),
         top={
             name: clock.at_least_ns(_with(ticks, trap + end + service))
             for name, ticks in of_source.items()

@@ -13,6 +13,7 @@ from latenz.benches.board import Board, Virt, Zcu102
 from latenz.boards.payload import Payload
 from latenz.boards.setup import ensure_boards
 from latenz.errors import BadInput, closest
+from latenz.files import scratch_place
 from latenz.hypervisor.build import Built
 from latenz.hypervisor.results import Measured, measured
 from latenz.hypervisor.trace import (
@@ -151,7 +152,7 @@ def _received(
     environment = environment_of(bench)
     with _own_folder(folder) as logs:
         image = logs / "image.elf"
-        built.write(image)
+        built.write(image, bench)
         payload = _payload(built, bench, image)
         collector = Collector(payload.uarts)
         listener = Listener(_is_done, stopped, lambda found: report(_records(found)))
@@ -171,9 +172,9 @@ def _received(
 @contextmanager
 def _own_folder(folder: Path | None) -> Iterator[Path]:
     if folder is not None:
-        yield folder
+        yield folder.absolute()  # the emulator runs elsewhere
         return
-    with tempfile.TemporaryDirectory(prefix="latenz-hypervisor-") as name:
+    with tempfile.TemporaryDirectory(prefix="latenz-hypervisor-", dir=scratch_place()) as name:
         yield Path(name)
 
 

@@ -16,8 +16,9 @@ _COSTS = {
     "monitor": "monitor (C_Mon)",
     "schedule": "scheduler (C_sched)",
     "context_switch": "context switch (C_ctx)",
+    "limit": "masking a source (C_lim)",
 }
-_SECTIONS = {
+SECTIONS = {
     "slot_switch": "slot switch",
     "top": "top handler without the monitor",
     "monitor": "monitor",
@@ -25,9 +26,11 @@ _SECTIONS = {
     "context_switch_to": "switch to an interposed job",
     "context_switch_from": "switch back",
     "bottom_end": "end of a bottom handler",
-    "service": "trap of a guest",
+    "limit": "masking a source",
+    "service": "visit that a guest caused",
     "trap": "entering and leaving the hypervisor",
 }
+"""Names of what `Sections` has."""
 
 
 def print_run(run: Measured, bench: str) -> None:
@@ -58,5 +61,5 @@ def print_costs(costs: Costs, sections: Sections, bench: str) -> None:
     )
     table = plain_table("section", "longest")
     for key, section in asdict(sections).items():
-        table.add_row(_SECTIONS[key], duration_or_dash(section))
+        table.add_row(SECTIONS[key], duration_or_dash(section))
     print_titled(console, "what they are made of", table)

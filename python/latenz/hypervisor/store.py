@@ -7,6 +7,7 @@ from pathlib import Path
 from latenz.analysis.timeline import drawable, schedule_picture, telling_part
 from latenz.benches.simulation import BEGINNINGS
 from latenz.errors import BadInput
+from latenz.files import file_in
 from latenz.hypervisor.build import Built
 from latenz.hypervisor.results import Measured, measured, off_the_grid
 from latenz.hypervisor.run import BOARDS, Boot
@@ -125,12 +126,13 @@ def stored(folder: Path) -> tuple[System, Measured]:
     Run.open(folder)
     files = {}
     for name in (TRACE_FILE, STATISTICS_FILE):
-        path = folder / name
-        if not path.is_file():
+        path = file_in(folder, name)
+        if path is None:
             remedy = "give one that `latenz hypervisor run -o` wrote"
             raise BadInput(f"has no {name}", str(folder), remedy)
         files[name] = path.read_bytes()
-    system = read_system(folder / _SYSTEM_FILE)
+    file_in(folder, _ARRIVALS_FILE)  # which the system names: refused if it lies elsewhere
+    system = read_system(file_in(folder, _SYSTEM_FILE) or folder / _SYSTEM_FILE)
     records = read_records(files[TRACE_FILE], str(folder / TRACE_FILE))
     told = read_statistics(files[STATISTICS_FILE], str(folder / STATISTICS_FILE))
     return system, measured(system, system.mode, records, told)

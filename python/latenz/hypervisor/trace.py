@@ -38,6 +38,8 @@ class Kind(IntEnum):
     JOB_START = 3
     JOB_END = 4
     BOTTOM_END = 5
+    CATCH_UP = 6
+    LIMIT = 7
     PROGRESS = 8
 
 
@@ -62,6 +64,8 @@ class SourceStatistics(_Told):
     overruns: int = 0
     overflowed: int = 0
     dropped: int = 0
+    masked: int = 0
+    """Times that it exceeded its limit; those interrupts are not counted as raised."""
     learned_ticks: tuple[int, ...] = ()
 
 
@@ -73,6 +77,7 @@ class PartitionStatistics(_Told):
     faults: int = 0
     restarts: int = 0
     progress: int = 0
+    lost_lines: int = 0
 
 
 class Statistics(_Told):
@@ -85,11 +90,15 @@ class Statistics(_Told):
     trap_ticks: int
     """What entering the hypervisor and leaving it takes, outside of all records."""
     longest_service_ticks: int = 0
-    """The longest that a guest's trap was served."""
+    """The longest visit that a guest caused and that no record tells: a trap, its own timer."""
+    spurious_entries: int = 0
+    """Interrupts that were gone when the hypervisor was entered."""
     records_written: int
     records_kept: int
     latest_slot_ticks: int = 0
     """The longest from a slot's start to its switch."""
+    idle_errors: int = 0
+    """Asynchronous errors that no guest can have caused."""
     sources: tuple[SourceStatistics, ...]
     partitions: tuple[PartitionStatistics, ...]
 

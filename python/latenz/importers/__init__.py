@@ -11,11 +11,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from latenz.errors import BadInput
+from pydantic import ValidationError
+
+from latenz.errors import BadInput, first_mistake
 from latenz.importers.source import HEAD_BYTES, Options, Source
 from latenz.model import SampleSet
 
 FORMATS = {
+    "latenz-wakeup": "probe",
     "parquet": "parquet",
     "vcd": "vcd",
     "ila": "ila",
@@ -43,7 +46,7 @@ def read(
     """Read the sample sets of a file.
 
     Args:
-        path: The file.
+        path: The file, or a folder of our probe.
         format_name: One of `FORMATS`; found out from the content, if None.
         progress: Called now and then with the number of bytes read so far.
         options: What the file cannot tell; see `latenz.importers.source.Options`.
@@ -51,7 +54,10 @@ def read(
     Raises:
         BadInput: The file cannot be read, is of no known format, is damaged, or holds no sample.
     """
+    from latenz.importers.probe import account_in
+
     try:
+        path = account_in(path) or path
         if path.exists() and not path.is_file():
             raise BadInput("is not a regular file", str(path), "save the output in a file first")
         with path.open("rb") as file:
@@ -63,6 +69,8 @@ def read(
         sets: list[SampleSet] = _module(name).read(source)
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror or error})", str(path)) from None
+    except ValidationError as error:  # a number that no tool prints
+        raise BadInput(first_mistake(error), str(path)) from None
     return _with_samples(source, sets)
 
 

@@ -2,17 +2,21 @@
 
 `latency_us`, `latency (us)` and `latency [us]` name a column of latencies in microseconds; each
 such column is a sample set. A column named time, t, timestamp or when, with a unit, says when. A
-column `missed` counts activations left out after a sample; a column `count` makes the file a
-histogram, with the width of its cells in `width_ns` or one unit wide. Values are read as exact
-decimals; what is finer than 1 ns is rounded down, and a note says so.
+column `missed` counts activations left out after a sample, and with times all a multiple of one
+period apart (those at which activations were due, or ran) that is the period; a column `count`
+makes the file a histogram, with the width of its cells in `width_ns` or one unit wide. Values are
+read as exact decimals; what is finer than 1 ns is rounded down, and a note says so. Samples that
+are all whole microseconds, or whole ones of a coarser unit in the header, have that resolution.
 """
 
 import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import gcd
+from typing import Any
 
-from latenz.durations import NANOSECONDS
+from latenz.durations import NANOSECONDS, format_duration
 from latenz.importers.bundle import Described, described
 from latenz.importers.sets import Spool
 from latenz.importers.source import INT64_MAX, LONGEST_LINE, Source
@@ -29,6 +33,8 @@ _TIMES = frozenset(("t", "time", "timestamp", "time_stamp", "when", "sample_time
 _REMEDY = "name a column with its unit, such as latency_us, or state --unit"
 _MOST_COLUMNS = 4096
 _LONGEST_LABEL = 300
+_US_NS = 1000
+_FEWEST_DIFFERENT = 3
 _PLAIN = re.compile(r"(-?)([0-9]{1,18})(?:\.([0-9]{1,18}))?")
 
 
@@ -174,6 +180,89 @@ def _columns(source: Source, line: int, names: list[str]) -> _Columns:
     return found
 
 
+@dataclass
+class _Pace:
+    """The period of activations, if all due times agree on one: at least three of them."""
+
+    _due_ns: int | None = None
+    _missed: int = 0
+    _periods: set[int] = field(default_factory=set)
+    _gaps: int = 0
+
+    def add(self, due_ns: int, missed: int) -> None:
+        """Take the next due time, and how many activations were left out after it."""
+        if self._due_ns is not None and len(self._periods) < 2:
+            period_ns, rest = divmod(due_ns - self._due_ns, self._missed + 1)
+            self._periods |= {period_ns, period_ns + rest}  # two of them if it is not whole
+            self._gaps += 1
+        self._due_ns, self._missed = due_ns, missed
+
+    @property
+    def period_ns(self) -> int | None:
+        """The period; None without one."""
+        if len(self._periods) != 1 or self._gaps < 2:
+            return None
+        return max(0, min(self._periods)) or None
+
+
+@dataclass
+class _Paces:
+    """Times may be those at which activations were due, or those at which they ran."""
+
+    due: _Pace = field(default_factory=_Pace)
+    ran: _Pace = field(default_factory=_Pace)
+
+    def add(self, row: tuple[int, ...]) -> None:
+        """Take the next row: time, latency, and activations left out."""
+        t_ns, latency_ns, missed = row
+        self.due.add(t_ns, missed)
+        self.ran.add(t_ns - latency_ns, missed)
+
+    @property
+    def period_ns(self) -> int | None:
+        """The period; None where the times do not tell one."""
+        return self.due.period_ns or self.ran.period_ns
+
+
+@dataclass
+class _Step:
+    """The resolution that shows in samples: a unit that all of three or more values are whole in.
+
+    Values of 1 ns resolution are all whole microseconds by chance once in 10^9 such files.
+
+    Args:
+        unit_ns: The unit of the column's header.
+    """
+
+    unit_ns: int
+    _common_ns: int = 0
+    _different: set[int] = field(default_factory=set)
+
+    def add(self, latency_ns: int) -> None:
+        """Take the next latency."""
+        if self._common_ns % _US_NS == 0:  # else it is finer, whatever follows
+            self._common_ns = gcd(self._common_ns, latency_ns)
+            if len(self._different) < _FEWEST_DIFFERENT:
+                self._different.add(latency_ns)
+
+    @property
+    def found_ns(self) -> int:
+        """The resolution; 1 where none shows."""
+        if len(self._different) < _FEWEST_DIFFERENT:
+            return 1
+        coarser = (self.unit_ns, _US_NS) if self.unit_ns > _US_NS else (_US_NS,)
+        return next((step for step in coarser if self._common_ns % step == 0), 1)
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """What the set's metadata say of it."""
+        if self.found_ns == 1:
+            return {}
+        step = format_duration(self.found_ns)
+        note = f"all latencies are whole multiples of {step}: v stands for all from v to v + {step}"
+        return {"notes": (note,), "resolution_ns": self.found_ns}
+
+
 def _read_plain(
     source: Source, line: int, names: list[str], rows: Iterator[tuple[int, list[str]]]
 ) -> list[SampleSet]:
@@ -182,24 +271,34 @@ def _read_plain(
     last = ["width_ns", "count"] if columns.count is not None else []
     last += ["missed"] if columns.missed is not None and not last else []
     spools = [Spool(*extra, "latency_ns", *last) for _ in columns.latencies]
+    paces = [_Paces() for _ in columns.latencies]
+    steps = [_Step(unit_ns) for _, _, unit_ns in columns.latencies]
+    paced = columns.time is not None and last == ["missed"]
     for line, row in rows:
         if len(row) > len(names):
             raise source.bad(f"the row has {len(row)} cells for {len(names)} columns", line)
-        for spool, (position, base, unit_ns) in zip(spools, columns.latencies, strict=True):
+        for spool, pace, step, (position, base, unit_ns) in zip(
+            spools, paces, steps, columns.latencies, strict=True
+        ):
             if position < len(row) and row[position].strip():
                 latency = _ns(source, columns, row[position], unit_ns, line, base)
                 rest = _rest(source, columns, row, unit_ns, line)
-                spool.append(*_when(source, columns, row, line), latency, *rest)
-    notes: tuple[str, ...] = ()
-    if columns.rounded:
-        notes = (f"{columns.rounded} values are finer than 1 ns and were rounded down",)
-    return [
-        spool.sample_set(
-            source.metadata(base.replace("/", "."), notes=notes),
-            "samples" if columns.count is None else "histogram",
-        )
-        for spool, (_, base, _) in zip(spools, columns.latencies, strict=True)
-    ]
+                values = (*_when(source, columns, row, line), latency, *rest)
+                spool.append(*values)
+                step.add(latency)
+                if paced:
+                    pace.add(values)
+    rounded = (f"{columns.rounded} values are finer than 1 ns and were rounded down",)
+    found = []
+    for spool, pace, step, (_, base, _) in zip(
+        spools, paces, steps, columns.latencies, strict=True
+    ):
+        whole = {"notes": rounded} if columns.rounded else {}
+        if columns.count is None and not columns.rounded:
+            whole = step.known
+        known = source.metadata(base.replace("/", "."), period_ns=pace.period_ns, **whole)
+        found.append(spool.sample_set(known, "samples" if columns.count is None else "histogram"))
+    return found
 
 
 def _ns(source: Source, columns: _Columns, text: str, unit_ns: int, line: int, what: str) -> int:

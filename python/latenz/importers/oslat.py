@@ -72,7 +72,11 @@ def _read_json(source: Source) -> list[SampleSet]:
             max_ns=fields.ns("max", _CELL_NS),
         )
         cells = json_cells(fields.inner("histogram"), _CELL_NS)
-        sets.append(_set(source, fields.count("cpu"), reported, cells, version))
+        made = _set(source, fields.count("cpu"), reported, cells, version)
+        if "duration" in fields.values:
+            observed_ns = round(fields.mean_ns("duration", 1_000_000_000))
+            made = made.with_metadata(observed_ns=max(observed_ns, 0))
+        sets.append(made)
     return sets
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from latenz.importers.bundle import Described, described
 from latenz.importers.source import Source
 from latenz.model import SampleSet
-from latenz.store.parquet import open_parquet
+from latenz.store.parquet import DAMAGES, open_parquet, reason
 
 NAME = "parquet"
 KEY = b"latenz_sample_sets"
@@ -26,8 +26,8 @@ def read(source: Source) -> list[SampleSet]:
     """Open the sets of a Parquet file; values are read when they are asked for."""
     try:
         schema = pq.read_schema(source.path)
-    except (OSError, pa.ArrowException) as error:
-        raise source.bad(f"is not a whole Parquet file ({str(error).splitlines()[0]})") from None
+    except DAMAGES as error:
+        raise source.bad(f"is not a whole Parquet file ({reason(error)})") from None
     text = (schema.metadata or {}).get(KEY)
     if text is None:
         opened = open_parquet(source.path)
@@ -59,7 +59,7 @@ def _batches(source: Source, one: Described) -> Callable[[list[str]], Iterator[p
                     raise source.bad(f"a row of {one.metadata.name} has an empty cell")
                 if own.num_rows:
                     yield own.select(names)
-        except (OSError, pa.ArrowException) as error:
-            raise source.bad(f"is damaged ({str(error).splitlines()[0]})") from None
+        except DAMAGES as error:
+            raise source.bad(f"is damaged ({reason(error)})") from None
 
     return batches

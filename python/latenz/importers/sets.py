@@ -9,6 +9,8 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
+from latenz.errors import BadInput
+from latenz.files import scratch_place
 from latenz.importers.source import INT64_MAX, Fields, Source
 from latenz.model import Form, Metadata, SampleSet
 
@@ -34,7 +36,7 @@ class Spool:
         self.rows += 1
         if len(self._recent) >= BATCH_ROWS * len(self.columns):
             if self._file is None:
-                self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the set
+                self._file = tempfile.TemporaryFile(dir=scratch_place())  # noqa: SIM115 - lives as long as the set
             self._recent.tofile(self._file)
             self._file.flush()
             self._recent = array("q")
@@ -65,12 +67,27 @@ def cells_set(metadata: Metadata, cells: Mapping[int, int], width_ns: int) -> Sa
     if not cells and not metadata.beyond_range:
         return SampleSet.from_columns(metadata)
     lowest = sorted(cells)
+    _check_printed(metadata, [value for value in lowest if cells[value]], width_ns)
     return SampleSet.from_columns(
         metadata,
         latency_ns=lowest,
         width_ns=[width_ns] * len(lowest),
         count=[cells[value] for value in lowest],
     )
+
+
+def _check_printed(metadata: Metadata, lowest: list[int], width_ns: int) -> None:
+    """Refuse printed extremes that the cells contradict: figures would be taken from both."""
+    printed = metadata.reported
+    if printed is None or not lowest:
+        return
+    where = f"{metadata.source}, {metadata.name}"
+    if printed.max_ns is not None and printed.max_ns < lowest[-1]:
+        what = f"the maximum {printed.max_ns} ns is below samples at {lowest[-1]} ns"
+        raise BadInput(what, where, "the file is damaged")
+    if printed.min_ns is not None and printed.min_ns >= lowest[0] + width_ns:
+        what = f"the minimum {printed.min_ns} ns is above samples at {lowest[0]} ns"
+        raise BadInput(what, where, "the file is damaged")
 
 
 def json_cells(histogram: Fields, unit_ns: int) -> dict[int, int]:

@@ -1,9 +1,10 @@
 """Ways to the registers of a board: a socket (simulated boards, a board's bridge), or its memory.
 
 The protocol of the socket, little endian. Request: u8 operation (1 read, 2 write, 3 wait,
-4 describe), u8 window, u16 count, u32 argument (byte address, or cycles to wait), and for a write
-count words. Response: u8 status (0 okay, 2 SLVERR, 3 DECERR, 255 refused), u8 0, u16 count, u32
-index of the first failing word; then count words for a read, or count bytes of JSON, padded to 4.
+4 describe, 5 challenge, 6 prove), u8 window, u16 count, u32 argument (byte address, or cycles to
+wait), and for a write or proof count words. Response: u8 status (0 okay, 2 SLVERR, 3 DECERR, from
+251 on see docs/ip.md), u8 0, u16 count, u32 index of the first failing word, or version of the
+protocol; then count words, or for a description count bytes of JSON, padded to 4.
 """
 
 import json
@@ -18,10 +19,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from latenz.errors import BadInput
 from latenz.icc.region import DeviceRegion
+from latenz.ip.secret import NONCE_BYTES, Handshake
 from latenz.model import TimeBase
 
 WORD = 4
-_READ, _WRITE, _WAIT, _DESCRIBE = 1, 2, 3, 4
+_READ, _WRITE, _WAIT, _DESCRIBE, _CHALLENGE, _PROVE = 1, 2, 3, 4, 5, 6
+_VERSION = 1
+"""Of the protocol, the newest that is known here; 0: before it had one."""
 _REQUEST = struct.Struct("<BBHI")
 _RESPONSE = struct.Struct("<BBHI")
 _MOST_WORDS = 512
@@ -31,6 +35,16 @@ _ANSWER_LIMIT_S = 120.0
 _GREETING_LIMIT_S = 30.0
 """For the first answer, which takes no time unless the board serves somebody else."""
 _STATUS = {2: "SLVERR", 3: "DECERR"}
+_REFUSALS = {
+    251: ("the board serves as many programs as it can", "end one of them"),
+    252: (
+        "another program changes something on the board",
+        "wait for its end; meanwhile registers can be read",
+    ),
+    253: ("the board lets in only who knows its secret", "give --secret FILE; see docs/ip.md"),
+    254: ("the board has another secret", "give it the same file as its bridge has"),
+    255: ("the board refuses the request", ""),
+}
 _PAUSE_CYCLES = 2_000
 _PAUSE_S = 0.002
 
@@ -165,15 +179,20 @@ class SocketLink(_Closing):
     Args:
         name: What the user called it.
         address: A Unix socket's path, or host and port.
+        secret: What the board must know, and wants to be known; None: nothing.
 
     Raises:
-        BadInput: Nobody answers there, or not in the protocol.
+        BadInput: Nobody answers there, not in the protocol, or without knowing the secret.
     """
 
-    def __init__(self, name: str, address: str | tuple[str, int]) -> None:
+    def __init__(
+        self, name: str, address: str | tuple[str, int], secret: bytes | None = None
+    ) -> None:
         self.name = name
         self._socket = _connected(name, address)
         try:
+            if secret is not None:
+                self._shake_hands(secret)
             self.board = self._describe()
             self._socket.settimeout(_ANSWER_LIMIT_S)
         except BaseException:
@@ -214,8 +233,36 @@ class SocketLink(_Closing):
             self._ask(_WAIT, 0, 0, part)
             cycles -= part
 
+    def _shake_hands(self, secret: bytes) -> None:
+        status, size, version = self._exchange(_CHALLENGE, 0, 0, 0)
+        if status == 255:
+            raise BadInput("the board asks for no secret", self.name, "omit --secret")
+        self._check(status, "", 0)
+        self._check_version(version)
+        challenge = self._receive_exactly(size * WORD, NONCE_BYTES)
+        handshake = Handshake(secret, challenge)
+        answer = handshake.answer()
+        size = self._ask(_PROVE, 0, len(answer) // WORD, 0, answer)
+        if not handshake.accepts(self._receive_exactly(size * WORD, NONCE_BYTES)):
+            raise BadInput("the board does not know the secret", self.name, "is it the right one?")
+
+    def _receive_exactly(self, size: int, wanted: int) -> bytes:
+        if size != wanted:
+            raise self._strange(f"{size} bytes for {wanted}")
+        return self._receive(size)
+
+    def _check_version(self, version: int) -> None:
+        if version > _VERSION:
+            raise BadInput(
+                f"speaks version {version} of the protocol, which is newer than {_VERSION}",
+                self.name,
+                "update Latenz",
+            )
+
     def _describe(self) -> Board:
-        size = self._ask(_DESCRIBE, 0, 0, 0)
+        status, size, version = self._exchange(_DESCRIBE, 0, 0, 0)
+        self._check(status, "", 0)
+        self._check_version(version)
         text = self._receive(-(-size // WORD) * WORD)[:size]
         try:
             return Board.model_validate(json.loads(text))
@@ -230,21 +277,33 @@ class SocketLink(_Closing):
         self, operation: int, window: int, count: int, argument: int, words: bytes = b""
     ) -> int:
         """Send a request and return the count of the response; its words are still to come."""
+        status, got, index = self._exchange(operation, window, count, argument, words)
+        if status and operation == _READ:
+            self._receive(got * WORD)  # the words before the one that failed
+        self._check(status, f", window {window}", argument + WORD * index)
+        return got
+
+    def _exchange(
+        self, operation: int, window: int, count: int, argument: int, words: bytes = b""
+    ) -> tuple[int, int, int]:
+        """Send a request; return status, count and index of the response."""
         try:
             self._socket.sendall(_REQUEST.pack(operation, window, count, argument) + words)
         except OSError as error:
             raise self._gone(error) from None
         status, zero, got, index = _RESPONSE.unpack(self._receive(_RESPONSE.size))
-        if status and operation == _READ:
-            self._receive(got * WORD)  # the words before the one that failed
-        if status in _STATUS:
-            where = f"{self.name}, window {window}"
-            raise NotAnswered(where, argument + WORD * index, _STATUS[status])
-        if status == 255:
-            raise BadInput("the board refuses the request", f"{self.name}, window {window}")
-        if status or zero:
+        if zero:
             raise self._strange(f"status {status}")
-        return int(got)
+        return status, got, index
+
+    def _check(self, status: int, window: str, address: int) -> None:
+        if status in _STATUS:
+            raise NotAnswered(self.name + window, address, _STATUS[status])
+        if status in _REFUSALS:
+            what, remedy = _REFUSALS[status]
+            raise BadInput(what, self.name + window, remedy)
+        if status:
+            raise self._strange(f"status {status}")
 
     def _receive(self, size: int) -> bytes:
         content = bytearray()
@@ -263,7 +322,7 @@ class SocketLink(_Closing):
             return BadInput(
                 f"no answer for {self._socket.gettimeout():g} s",
                 self.name,
-                "is it still on, and is no other program connected? it serves one at a time",
+                "is it still on? if it is simulated, it serves one at a time",
             )
         return BadInput(
             f"the board does not answer: {error.strerror}", self.name, "is it still on?"

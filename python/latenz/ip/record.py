@@ -234,7 +234,7 @@ def _missed(recorded: Recorder) -> int | None:
 
 
 def _deadline(alarm_ns: int) -> Deadline:
-    return Deadline(name=f"alarm {format_duration(alarm_ns)}", limit_ns=alarm_ns)
+    return Deadline(name=f"alarm {format_duration(alarm_ns)}", limit_ns=alarm_ns, allowed="0")
 
 
 def _notes(recorded: Recorder) -> list[str]:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from latenz.errors import BadInput
+from latenz.files import scratch_place
 from latenz.ip.edges import Edge, write_edges
 from latenz.ip.instance import LatenciesInstance, open_instances
 from latenz.ip.link import SocketLink
@@ -172,7 +173,7 @@ def replay(plan: Plan, stopped: Callable[[], bool], progress: Callable[[int], No
 
 def _replay_part(plan: Plan, part: Segment, measured: Replayed) -> Iterator[int]:
     """Replay one segment; give the cycles done so far. What it measured is added at the end."""
-    with tempfile.TemporaryDirectory(prefix="latenz-replay-") as folder:
+    with tempfile.TemporaryDirectory(prefix="latenz-replay-", dir=scratch_place()) as folder:
         path = Path(folder, "edges.csv")
         write_edges(path, _levels(part.instants))
         scenario = Scenario(replay=path)

@@ -21,6 +21,7 @@ from pathlib import Path
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from latenz.errors import BadInput, closest, shown
+from latenz.files import scratch_place
 from latenz.ip.edges import read_edges
 from latenz.keeper import KeptProgram
 from latenz.progress import counting
@@ -156,7 +157,7 @@ def simulated_board(
     if obstacle := ensure_group("hdl", "simulated boards"):
         raise BadInput(obstacle.reason, "simulated board", obstacle.fix and f"run {obstacle.fix}")
     # Paths of sockets must be short.
-    folder = Path(tempfile.mkdtemp(prefix="latenz-simulated-"))
+    folder = Path(tempfile.mkdtemp(prefix="latenz-simulated-", dir=scratch_place()))
     program = None
     try:
         socket, log = folder / "socket", folder / "serve.err"
@@ -165,7 +166,7 @@ def simulated_board(
         command += ["--scenario", _SCENARIO.dump_json(wanted).decode()]
         for name, value in (generics or {}).items():
             command += ["--generic", f"{name}={value}"]
-        program = KeptProgram(command, folder / "serve.out", log, _GRACE_S, scratch=True)
+        program = KeptProgram(command, folder / "serve.out", log, _GRACE_S)
         with counting("starting the simulated board", None, wanted=progress) as beat:
             _wait_for(socket, program, log, beat)
         yield socket

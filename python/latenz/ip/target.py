@@ -14,6 +14,7 @@ from latenz.icc.region import DeviceRegion, open_device
 from latenz.ip.link import Board, Link, MemoryLink, Place, Ring, SocketLink
 from latenz.ip.registers import LATENCIES_IP_OFFSETS as OFFSETS
 from latenz.ip.ring import RECORD_BYTES
+from latenz.ip.secret import read_secret
 from latenz.model import TimeBase
 
 FORMS = (
@@ -36,6 +37,7 @@ class Options:
         generics: Simulated boards: of the design, as `NAME=VALUE`.
         clock: Direct access: the frequency of `aclk`, such as "100 MHz".
         extended: Direct access: the IP has additions, so that its identification can be read.
+        secret: Bridges: the file with the secret that they share with their clients.
         progress: Show that a simulated board starts.
         system: Where `/dev` and `/sys` are.
     """
@@ -44,6 +46,7 @@ class Options:
     generics: tuple[str, ...] = ()
     clock: str | None = None
     extended: bool = False
+    secret: Path | None = None
     progress: bool = False
     system: Path = field(default=Path("/"))
 
@@ -73,6 +76,8 @@ def _check(scheme: str, options: Options) -> None:
     direct = scheme in ("uio", "mem")
     if (options.clock or options.extended) and not direct:
         raise BadInput("a board behind a socket says this itself", "--clock, --extended")
+    if options.secret is not None and scheme not in ("tcp", "unix"):
+        raise BadInput("only a bridge asks for one", "--secret", "omit it, or name tcp:HOST:PORT")
     if options.generics and scheme != "sim":
         raise BadInput("only a simulated board can be built as one likes", "--generic")
 
@@ -115,15 +120,19 @@ def read_generics(texts: tuple[str, ...]) -> dict[str, int | bool | str]:
     return generics
 
 
-def _unix(text: str, _options: Options) -> SocketLink:
-    return SocketLink(text, text.partition(":")[2])
+def _secret(options: Options) -> bytes | None:
+    return None if options.secret is None else read_secret(options.secret)
 
 
-def _tcp(text: str, _options: Options) -> SocketLink:
+def _unix(text: str, options: Options) -> SocketLink:
+    return SocketLink(text, text.partition(":")[2], _secret(options))
+
+
+def _tcp(text: str, options: Options) -> SocketLink:
     host, _, port = text.partition(":")[2].rpartition(":")
     if not host or not re.fullmatch(r"\d{1,5}", port) or not 0 < int(port) < 1 << 16:
         raise BadInput(f"{shown(text)} has no host and port", "", "write tcp:zcu102:7421")
-    return SocketLink(text, (host.strip("[]"), int(port)))
+    return SocketLink(text, (host.strip("[]"), int(port)), _secret(options))
 
 
 def _direct(text: str, options: Options) -> MemoryLink:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from latenz.ip.instance import LatenciesInstance, Statistics
 from latenz.model import Deadline, TimeBase
-from latenz.statistics.verdict import Evidence, Verdict, judge
+from latenz.statistics import Evidence, Verdict, judge
 
 _SECOND = 1_000_000_000
 
@@ -73,6 +73,7 @@ class Watcher:
         self._instances = instances
         self._deadline = deadline
         self._before: dict[str, tuple[int, int]] = {}
+        self._since: dict[str, int] = {}
 
     def watch(self, window_ns: int) -> Report:
         """Let some time pass here and on the board, and report."""
@@ -120,19 +121,32 @@ class Watcher:
             verdict=self._judged(instance, told),
         )
 
-    def _rate(self, instance: LatenciesInstance, told: Statistics) -> float | None:
-        """Return samples a second since the last report: of the board's time where it tells it."""
+    def _now_ns(self, instance: LatenciesInstance, told: Statistics) -> int | None:
+        """Return the board's time where it tells it, else ours if they run alike."""
         if told.time is not None:
-            now_ns = instance.clock.to_ns(told.time)
-        elif instance.link.board.time_base == TimeBase.SILICON:
-            now_ns = time.monotonic_ns()
-        else:
+            return instance.clock.to_ns(told.time)
+        if instance.link.board.time_base == TimeBase.SILICON:
+            return time.monotonic_ns()
+        return None
+
+    def _rate(self, instance: LatenciesInstance, told: Statistics) -> float | None:
+        """Return samples a second since the last report."""
+        now_ns = self._now_ns(instance, told)
+        if now_ns is None:
             return None
+        self._since.setdefault(instance.name, now_ns)
         num_before, before_ns = self._before.get(instance.name, (told.num, now_ns))
         self._before[instance.name] = (told.num, now_ns)
+        if told.num < num_before:  # a new series
+            self._since[instance.name] = now_ns
         if told.num < num_before or now_ns <= before_ns:
             return None
         return (told.num - num_before) * _SECOND / (now_ns - before_ns)
+
+    def _observed_ns(self, instance: LatenciesInstance, told: Statistics) -> int | None:
+        """How long the series has been watched: it may have begun before, but no later."""
+        now_ns, since_ns = self._now_ns(instance, told), self._since.get(instance.name)
+        return None if now_ns is None or since_ns is None else max(now_ns - since_ns, 0)
 
     def _judged(self, instance: LatenciesInstance, told: Statistics) -> Verdict | None:
         """Judge by what is sure: only the largest latency is known, not how many were late."""
@@ -150,5 +164,6 @@ class Watcher:
             exceeding=int(late),
             undecided=trials - int(late) if late or unsure else 0,
             trials=trials,
+            time_ns=self._observed_ns(instance, told),
         )
         return judge(self._deadline, evidence, clock.to_ns(told.max))

@@ -209,7 +209,7 @@ def _sample_set(publication: Publication, table: Table, printed: PrintedSet) -> 
         reported=_reported(figures),
         handled=_handled(printed),
         deadlines=tuple(
-            Deadline(name=limit.name, limit_ns=parse_duration(limit.limit, place))
+            Deadline(name=limit.name, limit_ns=parse_duration(limit.limit, place), allowed="0")
             for limit in table.deadlines
         ),
         source=f"{publication.citation}; {table.place}, {printed.row}",

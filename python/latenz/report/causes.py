@@ -26,6 +26,13 @@ class Share(_Told):
         return meaning(self.cause)
 
 
+class _Known(_Told):
+    t_ns: int
+    cpu: int
+    cause: str
+    confidence: str
+
+
 class LateSample(_Told):
     """One of the worst samples with its causes, the largest first."""
 
@@ -75,3 +82,22 @@ def traced_conditions(prefix: str, conditions: Sequence[dict[str, Any]]) -> list
         shown = f"{label}, repetition {repetition}" if of_several else label
         found.append(TracedCondition(shown, samples, notes))
     return found
+
+
+def causes_by_time(conditions: Sequence[dict[str, Any]], cpu: int | None) -> dict[int, str]:
+    """Return why samples of a CPU were late, by when they were due; doubtful causes left out.
+
+    Raises:
+        BadInput: What stands there is no account of causes.
+    """
+    try:
+        known = [
+            _Known.model_validate(each)
+            for account in conditions
+            for each in account.get("causes", ())
+        ]
+    except (ValidationError, TypeError):
+        raise BadInput("tells causes that cannot be read", "run.json") from None
+    return {
+        each.t_ns: each.cause for each in known if each.cpu == cpu and each.confidence != "perhaps"
+    }

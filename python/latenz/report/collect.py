@@ -1,6 +1,6 @@
 """What the report needs to know of each sample set, gathered in bounded memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -9,8 +9,11 @@ import pyarrow as pa
 from latenz.model import HANDLINGS, Deadline, Handling, Metadata, SampleSet, TimeBase
 from latenz.report.distribution import CellCounter, Distribution, Integers, histogram_distribution
 from latenz.report.series import BlockSums, Bucket, Late, SeriesBuilder
-from latenz.statistics import Summary, summarize
-from latenz.statistics.tail import TailFit, TailRefusal, fit_tail
+from latenz.statistics import Summary, latencies_as_due, summarize
+from latenz.statistics.extrapolation import TailFit
+from latenz.statistics.mixture import MixedTail
+from latenz.statistics.scan import known_period
+from latenz.statistics.tail import TailRefusal, fit_tail
 
 Progress = Callable[[str], None]
 """Called with the label of a set when the work on it starts."""
@@ -28,11 +31,13 @@ class Source:
         label: A name that no other set of the report has.
         group: What it was measured under: sets of one group share a colour.
         sample_set: The values.
+        causes: Why samples were late, by when they were due, where a trace told.
     """
 
     label: str
     group: str
     sample_set: SampleSet
+    causes: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class View:
         group: What it was measured under.
         metadata: What the set is.
         summary: Its figures and verdicts.
-        distribution: Its cells; none of them if only printed figures are known.
+        distribution: Cells of its activations as due; none if only printed figures are known.
         series: Smallest and largest latency over time, in buckets.
         origin_ns: When the first sample was due; None where times are not known, so that buckets
             lie at sample numbers and not at times since the first sample.
@@ -66,7 +71,7 @@ class View:
     late: list[Late] = field(default_factory=list)
     by_handling: dict[Handling, Distribution] = field(default_factory=dict)
     blocks: list[tuple[int, int]] = field(default_factory=list)
-    tail: TailFit | TailRefusal | None = None
+    tail: TailFit | MixedTail | TailRefusal | None = None
 
     @property
     def time_base(self) -> TimeBase:
@@ -107,11 +112,12 @@ def collect(
         given = () if metadata.time_base == TimeBase.PUBLISHED else deadlines
         summary = summarize(source.sample_set, given, confidence)
         view = View(source.label, source.group, metadata, summary)
-        views.append(_SEEN[source.sample_set.form](view, source.sample_set, buckets))
+        views.append(_SEEN[source.sample_set.form](view, source, buckets))
     return views
 
 
-def _see_samples(view: View, sample_set: SampleSet, buckets: int) -> View:
+def _see_samples(view: View, source: Source, buckets: int) -> View:
+    sample_set = source.sample_set
     counter = CellCounter()
     handled = _ByHandling()
     builder = SeriesBuilder(view.summary.n or 1, min(buckets, view.summary.n or 1))
@@ -119,9 +125,11 @@ def _see_samples(view: View, sample_set: SampleSet, buckets: int) -> View:
     for batch in sample_set.batches("latency_ns", "t_ns", "missed", "handling"):
         latency_ns = _column(batch, "latency_ns")
         if latency_ns is not None:
-            counter.add(latency_ns)
+            missed = _column(batch, "missed")
+            for each in latencies_as_due(latency_ns, missed, known_period(view.metadata)):
+                counter.add(each)
             handled.add(latency_ns, _column(batch, "handling"))
-            builder.add(latency_ns, _column(batch, "t_ns"), _column(batch, "missed"))
+            builder.add(latency_ns, _column(batch, "t_ns"), missed)
             if blocks:
                 blocks.add(latency_ns)
     metadata = sample_set.metadata
@@ -132,13 +140,14 @@ def _see_samples(view: View, sample_set: SampleSet, buckets: int) -> View:
             beyond=metadata.beyond_range,
             beyond_from_ns=metadata.beyond_range_from_ns,
             max_ns=view.summary.max_ns,
+            unknown=view.summary.skipped_unknown,
         ),
         series=builder.series,
         origin_ns=builder.origin_ns,
         late=builder.worst,
         by_handling=handled.distributions(metadata.resolution_ns),
         blocks=blocks.blocks if blocks else [],
-        tail=fit_tail(sample_set),
+        tail=fit_tail(sample_set, source.causes),
     )
 
 
@@ -158,7 +167,8 @@ class _ByHandling:
         return {name: each.distribution(resolution_ns) for name, each in self._counters.items()}
 
 
-def _see_histogram(view: View, sample_set: SampleSet, buckets: int) -> View:
+def _see_histogram(view: View, source: Source, buckets: int) -> View:
+    sample_set = source.sample_set
     view = replace(view, distribution=histogram_distribution(sample_set), tail=fit_tail(sample_set))
     peaks = sample_set.peaks
     if peaks is None:
@@ -184,8 +194,8 @@ def _column(batch: pa.RecordBatch, name: str) -> Integers | None:
     return np.asarray(batch.column(name).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-_SEEN: dict[str, Callable[[View, SampleSet, int], View]] = {
+_SEEN: dict[str, Callable[[View, Source, int], View]] = {
     "samples": _see_samples,
     "histogram": _see_histogram,
-    "summary": lambda view, _sample_set, _buckets: view,
+    "summary": lambda view, _source, _buckets: view,
 }

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from latenz.model import SampleSet
 from latenz.statistics.cells import read_cells
+from latenz.statistics.due import due_cells
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -31,10 +32,11 @@ class Distribution:
     Attributes:
         lowest: Lowest value of each cell, ns.
         upper: End of each cell (the first value above it), ns.
-        count: Samples in each cell.
+        count: Activations in each cell.
         beyond: Samples known only to lie at or above `beyond_from_ns`.
         beyond_from_ns: Where the range ended; None without such samples or if not known.
         max_ns: The largest latency; None where the source cannot tell.
+        unknown: Skipped activations of which nobody knows how late they were: above all others.
     """
 
     lowest: Integers
@@ -43,6 +45,7 @@ class Distribution:
     beyond: int = 0
     beyond_from_ns: int | None = None
     max_ns: int | None = None
+    unknown: int = 0
 
     @classmethod
     def empty(cls) -> "Distribution":
@@ -52,12 +55,12 @@ class Distribution:
 
     @property
     def n(self) -> int:
-        """All samples, those beyond the range included."""
-        return int(self.count.sum()) + self.beyond
+        """All activations, those beyond the range included."""
+        return int(self.count.sum()) + self.beyond + self.unknown
 
     @property
     def not_drawable(self) -> int:
-        """Samples at or below zero, which a logarithmic axis cannot show."""
+        """Activations at or below zero, which a logarithmic axis cannot show."""
         return int(self.count[self.upper <= 1].sum())
 
     def _drawable(self) -> tuple[Floats, Floats, Integers]:
@@ -125,9 +128,9 @@ def _end(lowest: Integers, width: Integers) -> Integers:
 
 
 def histogram_distribution(sample_set: SampleSet) -> Distribution:
-    """Return the distribution of a set in the form `histogram`."""
-    cells = read_cells(sample_set)
+    """Return the distribution of the activations of a set in the form `histogram`."""
     metadata = sample_set.metadata
+    cells, unknown = due_cells(read_cells(sample_set), metadata)
     reported = metadata.reported
     largest = reported.max_ns if reported else None
     if largest is None and not metadata.beyond_range:
@@ -139,6 +142,7 @@ def histogram_distribution(sample_set: SampleSet) -> Distribution:
         beyond=metadata.beyond_range,
         beyond_from_ns=metadata.beyond_range_from_ns,
         max_ns=largest,
+        unknown=unknown,
     )
 
 
@@ -208,12 +212,12 @@ def _cumulative(left: Floats, right: Floats, count: Integers, at: Floats) -> Flo
 
 @dataclass(frozen=True)
 class Exceedance:
-    """Samples at or above each latency, with a pointwise confidence band.
+    """Activations at or above each latency, with a pointwise confidence band.
 
     Attributes:
         latency_ns: Latencies, ascending.
-        at_or_above: Samples at or above each, exact.
-        n: All samples.
+        at_or_above: Activations at or above each, exact.
+        n: All activations.
         lower: Lower Clopper-Pearson bound on the probability, for each latency.
         upper: Upper bound likewise.
     """
@@ -238,13 +242,14 @@ def exceedance(distribution: Distribution, points: int, confidence: float) -> Ex
 
     latency = distribution.lowest
     total = distribution.n
-    counted = np.cumsum(distribution.count[::-1])[::-1] + distribution.beyond
+    above_all = distribution.unknown
+    counted = np.cumsum(distribution.count[::-1])[::-1] + distribution.beyond + above_all
     if distribution.beyond and distribution.beyond_from_ns is not None:
         latency = np.append(latency, distribution.beyond_from_ns)
-        counted = np.append(counted, distribution.beyond)
+        counted = np.append(counted, distribution.beyond + above_all)
     elif distribution.max_ns is not None and len(latency) and distribution.max_ns > latency[-1]:
         latency = np.append(latency, distribution.max_ns)
-        counted = np.append(counted, 1)
+        counted = np.append(counted, 1 + above_all)
     kept = _thinned(latency, counted, points)
     latency, counted = latency[kept], counted[kept]
     miss = (1 - confidence) / 2

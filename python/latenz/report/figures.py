@@ -14,7 +14,9 @@ from latenz.model import Deadline
 from latenz.report import words
 from latenz.report.collect import View
 from latenz.report.distribution import exceedance, histogram_bins, violin
-from latenz.statistics.tail import TailFit
+from latenz.statistics import views_in_words
+from latenz.statistics.extrapolation import TailFit
+from latenz.statistics.mixture import MixedTail
 
 BAND_CONFIDENCE = 0.95
 _SETS_IN_A_PANEL = 12
@@ -80,19 +82,19 @@ _AVERAGES = (
 )
 _VIOLINS = (
     "Each outline is as wide as latencies of that size are frequent (kernel density over the"
-    " logarithm, every sample counted). Marks: median, 99 % and 99.9 % quantile, maximum."
+    " logarithm, every activation counted). Marks: median, 99 % and 99.9 % quantile, maximum."
 )
 _HISTOGRAMS = (
-    "Number of samples in bars of a twentieth of a decade or less, or of the tool's resolution"
-    " where that is coarser. Both axes are logarithmic, so that single late samples stay visible. A"
+    "Number of activations in bars of a twentieth of a decade or less, or of the tool's resolution"
+    " where that is coarser. Both axes are logarithmic, so that single late ones stay visible. A"
     " cross-hatched bar holds samples known only to lie beyond the tool's range."
 )
 _EXCEEDANCE = (
-    "Share of samples at or above each latency. The band is the pointwise"
+    "Share of activations at or above each latency. The band is the pointwise"
     f" {words.percent(BAND_CONFIDENCE)} Clopper-Pearson confidence interval: it assumes no"
-    " distribution, but independent samples. Skipped activations are not samples and are not in"
-    " this curve; the verdicts count them. A dotted line leaving a curve is its fitted tail; one"
-    " between triangles spans samples beyond a histogram's range."
+    " distribution, but independent activations. Where the source counts skipped activations, they"
+    " are in this curve by how long they waited. A dotted line leaving a curve is its fitted tail;"
+    " one between triangles spans samples beyond a histogram's range."
 )
 _SERIES = (
     "Smallest and largest latency in each of up to 1,500 stretches of equally many samples: however"
@@ -195,13 +197,21 @@ def _limits(views: list[View]) -> list[dict[str, Any]]:
 
 
 def _notes(views: list[View]) -> tuple[str, ...]:
-    """Say what a logarithmic axis leaves out."""
-    return tuple(
-        f"{view.label}: {view.distribution.not_drawable:,} samples at or below zero cannot be drawn"
-        " on a logarithmic axis."
+    """Say which sets lack skipped activations, and what a logarithmic axis leaves out."""
+    only = views_in_words([(view.label, view.summary.view) for view in views])
+    unknown = (
+        f"{view.label}: nobody knows how late {view.summary.skipped_unknown:,} skipped activations"
+        " were; the exceedance curve has them above all others."
+        for view in views
+        if view.summary.skipped_unknown
+    )
+    not_drawable = (
+        f"{view.label}: {view.distribution.not_drawable:,} activations at or below zero cannot be"
+        " drawn on a logarithmic axis."
         for view in views
         if view.distribution.not_drawable
     )
+    return (*([f"Figures {only}."] if only else []), *unknown, *not_drawable)
 
 
 def _averages_data(view: View) -> dict[str, Any]:
@@ -237,10 +247,10 @@ def _histogram_data(view: View) -> dict[str, Any]:
 
 
 def _beyond(view: View) -> dict[str, Any]:
-    if not view.distribution.beyond:
+    if not view.metadata.beyond_range:
         return {}
     return {
-        "beyond": view.distribution.beyond,
+        "beyond": view.metadata.beyond_range,
         "beyondFrom": view.distribution.beyond_from_ns or int(view.distribution.upper[-1]),
         "max": view.summary.max_ns,
     }
@@ -261,7 +271,7 @@ def _exceedance_data(view: View, points: int) -> dict[str, Any]:
 
 def _tail_data(view: View) -> dict[str, Any]:
     """Return the fitted tail, drawn to what happens once in ten times as many activations."""
-    if not isinstance(view.tail, TailFit):
+    if not isinstance(view.tail, TailFit | MixedTail):
         return {}
     last = view.tail.return_level(10 * view.tail.n).value
     latencies = view.tail.threshold_ns + np.geomspace(

@@ -9,7 +9,7 @@ import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
@@ -21,13 +21,14 @@ from markupsafe import Markup
 
 from latenz import published
 from latenz.control import Control, controls
+from latenz.engines.wakeup import ACCOUNT_FILE
 from latenz.errors import BadInput
 from latenz.explain.model import FILE_NAME, PathFile
 from latenz.explain.picture import section_for
-from latenz.files import replacing
+from latenz.files import file_in, replacing
 from latenz.model import Deadline, Handling, SampleSet
 from latenz.report import words
-from latenz.report.causes import traced_conditions
+from latenz.report.causes import causes_by_time, traced_conditions
 from latenz.report.collect import Progress, Source, View, collect
 from latenz.report.control import control_figures, controlled
 from latenz.report.embedded import (
@@ -41,10 +42,14 @@ from latenz.report.figures import by_time_base, figures
 from latenz.report.interrupts import interrupt_figures
 from latenz.report.neighbours import neighbourhoods
 from latenz.report.sizes import size_figures
-from latenz.statistics import QUANTILES, Summary, Verdict
-from latenz.statistics.tail import TailFit, TailRefusal
+from latenz.statistics import QUANTILES, Summary, Verdict, views_in_words
+from latenz.statistics.extrapolation import TailFit
+from latenz.statistics.joint import jointly, over_runs
+from latenz.statistics.mixture import MixedTail
+from latenz.statistics.tail import TailRefusal
 from latenz.store import open_sample_sets
 from latenz.store.run import Run, RunInfo
+from latenz.terminal import printable_line
 
 _SEVERITY = {"violates": 0, "not shown": 1, "meets": 2}
 _VIRTUAL = (
@@ -80,6 +85,19 @@ class ReportedRun:
     controls: Sequence[tuple[str, Control]] = ()
     """How well robots were controlled, by condition."""
 
+    def __post_init__(self) -> None:
+        """Make the name printable: a file may be called anything."""
+        object.__setattr__(self, "name", printable_line(self.name))
+
+
+def open_sides(a: Path, b: Path) -> tuple[ReportedRun, ReportedRun]:
+    """Open two runs that are compared, as "A" and "B", without published reference values.
+
+    Raises:
+        BadInput: A path cannot be read.
+    """
+    return _open_run(a, "A", reference=False), _open_run(b, "B", reference=False)
+
 
 def open_runs(paths: Sequence[Path]) -> list[ReportedRun]:
     """Open what is to be reported; a run's published reference values come with it.
@@ -95,14 +113,14 @@ def open_runs(paths: Sequence[Path]) -> list[ReportedRun]:
     ]
 
 
-def _open_run(path: Path, name: str) -> ReportedRun:
-    if not path.is_dir():
+def _open_run(path: Path, name: str, reference: bool = True) -> ReportedRun:
+    if not path.is_dir() or (path / ACCOUNT_FILE).exists():
         return ReportedRun(name, open_sample_sets(path))
     run = Run.open(path)
-    reference = [one for table in run.info.published for one in published.load(table)]
+    tables = run.info.published if reference else []
     return ReportedRun(
         name,
-        [*run.sample_sets, *reference],
+        [*run.sample_sets, *(one for table in tables for one in published.load(table))],
         run.info,
         _schedules(path, run),
         _paths(path),
@@ -120,7 +138,7 @@ def _schedules(folder: Path, run: Run) -> list[tuple[str, str | None, bytes]]:
     found = [
         (_scene(picture.relative_to(folder)), bases.get(picture.parent.name), picture)
         for picture in folder.rglob("schedule*.svg")
-        if picture.is_file() and picture.stat().st_size <= _LARGEST_PICTURE
+        if _is_small(folder, picture)
     ]
     found.sort(key=lambda each: (ranks.index(each[1]) if each[1] else -1, _by_number(each[0])))
     return [(scene, base, file.read_bytes()) for scene, base, file in found[:_MOST_PICTURES]]
@@ -143,8 +161,13 @@ def _paths(folder: Path) -> list[tuple[str, PathFile]]:
     return [
         (found.parent.name, PathFile.load(found))
         for found in sorted(folder.glob(f"*/{FILE_NAME}"))
-        if found.is_file() and found.stat().st_size <= _LARGEST_PICTURE
+        if _is_small(folder, found)
     ][:_MOST_PICTURES]
+
+
+def _is_small(folder: Path, found: Path) -> bool:
+    path = file_in(folder, str(found.relative_to(folder)))
+    return path is not None and path.stat().st_size <= _LARGEST_PICTURE
 
 
 def _path_section(runs: Sequence[ReportedRun]) -> Markup | None:
@@ -159,11 +182,10 @@ def _path_section(runs: Sequence[ReportedRun]) -> Markup | None:
 
 @dataclass(frozen=True)
 class Judgement:
-    """One verdict, with the sample set it is about and a sentence that says what it rests on."""
+    """One verdict, with the sample set it is about."""
 
     view: View
     verdict: Verdict
-    sentence: str
 
 
 @dataclass
@@ -215,16 +237,16 @@ def write_report(
     Raises:
         BadInput: There is no sample set, a set is damaged, or the file cannot be written.
     """
-    sources = _sources(runs)
+    sources = sources_of(runs)
     if not sources:
         raise BadInput("holds no sample set", ", ".join(run.name for run in runs), "record some")
     with replacing(output) as page:
         views = collect(sources, deadlines, confidence, progress)
-        page.write_text(render(runs, views), encoding="utf-8")
+        page.write_text(render(content(runs, views)), encoding="utf-8")
     return views
 
 
-def _sources(runs: Sequence[ReportedRun]) -> list[Source]:
+def sources_of(runs: Sequence[ReportedRun]) -> list[Source]:
     """Give every set a name that no other set of the report has."""
     taken: Counter[str] = Counter()
     sources = []
@@ -237,12 +259,18 @@ def _sources(runs: Sequence[ReportedRun]) -> list[Source]:
             if taken[label] > 1:
                 label = f"{label} ({taken[label]})"
             group = metadata.condition or metadata.name.rpartition("/")[0]
-            sources.append(Source(label, of_run + group if group else run.name, sample_set))
+            known = causes_by_time(run.info.conditions, metadata.cpu) if run.info else {}
+            sources.append(Source(label, of_run + group if group else run.name, sample_set, known))
     return sources
 
 
-def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
-    """Return the page."""
+def render(shown: dict[str, Any], template: str = "report.html.j2") -> str:
+    """Return the page.
+
+    Args:
+        shown: What it shows, as `content` returns it.
+        template: The page's own, or one that extends it.
+    """
     scripts = {
         "theme": (ASSETS / "theme.js").read_text(encoding="utf-8"),
         "report": (ASSETS / "report.js").read_text(encoding="utf-8"),
@@ -259,6 +287,18 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
         without=_without,
         json_script=json_script,
     )
+    return environment.get_template(template).render(
+        **shown,
+        policy=content_policy(scripts),
+        scripts={name: Markup(text) for name, text in scripts.items()},  # noqa: S704 - our own files
+        style=Markup((ASSETS / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - ours
+        version=version("latenz"),
+        made=_moment(datetime.now(UTC).isoformat()),
+    )
+
+
+def content(runs: Sequence[ReportedRun], views: list[View]) -> dict[str, Any]:
+    """Return what the page shows of some runs, by the names that its template knows."""
     judged = judged_deadlines([view for view in views if not view.published])
     robots = controlled(
         [
@@ -277,30 +317,36 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
             if run.info is not None
         ]
     )
-    return environment.get_template("report.html.j2").render(
-        title=_title(runs),
-        facts=_facts(runs, views),
-        runs=runs,
-        unfinished=[run for run in runs if run.info is not None and run.info.status != "complete"],
-        judged=judged,
-        judged_published=judged_deadlines([view for view in views if view.published]),
-        overall=_overall(judged),
-        explained=words.EXPLAINED,
-        tables=[_table(base, group) for base, group in by_time_base(views)],
-        time_bases=words.TIME_BASES,
-        robots=robots,
-        figures=[
+    return {
+        "kind": "report",
+        "title": _title(runs),
+        "facts": _facts(runs, views),
+        "runs": runs,
+        "unfinished": [run for run in runs if run.info and run.info.status != "complete"],
+        "judged": judged,
+        "judged_published": judged_deadlines([view for view in views if view.published]),
+        "overall": _overall(judged),
+        "over_runs": over_runs(
+            (view.label, view.metadata.condition, view.summary.deadlines)
+            for view in views
+            if not view.published
+        ),
+        "explained": words.EXPLAINED,
+        "tables": [_table(base, group) for base, group in by_time_base(views)],
+        "time_bases": words.TIME_BASES,
+        "robots": robots,
+        "figures": [
             *control_figures(robots),
             *interrupt_figures(views),
             *sizes,
             *figures(views),
         ],
-        schedules=[
+        "schedules": [
             (f"{run.name}: {label}" if len(runs) > 1 else label, base, b64encode(picture).decode())
             for run in runs
             for label, base, picture in run.schedules
         ],
-        neighbourhoods=[
+        "neighbourhoods": [
             each
             for run in runs
             if run.info is not None
@@ -308,9 +354,9 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
                 run.info.conditions, _of_run(run, runs, views), dict(run.paths)
             )
         ],
-        paths=_path_section(runs),
-        tails=[_tail_row(view, view.tail) for view in views if view.tail is not None],
-        traced=[
+        "paths": _path_section(runs),
+        "tails": [_tail_row(view, view.tail) for view in views if view.tail is not None],
+        "traced": [
             each
             for run in runs
             if run.info is not None
@@ -318,15 +364,10 @@ def render(runs: Sequence[ReportedRun], views: list[View]) -> str:
                 f"{run.name}: " if len(runs) > 1 else "", run.info.conditions
             )
         ],
-        worst=[(view, found) for view in views if (found := worst_samples(view))],
-        notes=_notes(views),
-        views=views,
-        policy=content_policy(scripts),
-        scripts={name: Markup(text) for name, text in scripts.items()},  # noqa: S704 - our own files
-        style=Markup((ASSETS / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - ours
-        version=version("latenz"),
-        made=_moment(datetime.now(UTC).isoformat()),
-    )
+        "worst": [(view, found) for view in views if (found := worst_samples(view))],
+        "notes": _notes(views),
+        "views": views,
+    }
 
 
 def _without(account: dict[str, Any], name: str) -> dict[str, Any]:
@@ -346,10 +387,7 @@ def judged_deadlines(views: list[View]) -> list[JudgedDeadline]:
     for view in views:
         for verdict in view.summary.deadlines:
             key = (verdict.name, verdict.limit_ns)
-            sentence = words.verdict_sentence(verdict, view.summary.missed_periods)
-            found.setdefault(key, JudgedDeadline(*key)).judgements.append(
-                Judgement(view, verdict, sentence)
-            )
+            found.setdefault(key, JudgedDeadline(*key)).judgements.append(Judgement(view, verdict))
     for deadline in found.values():
         deadline.judgements.sort(key=lambda j: _SEVERITY[j.verdict.verdict])
     return sorted(found.values(), key=lambda d: (_SEVERITY[d.verdict], d.limit_ns))
@@ -374,29 +412,23 @@ def worst_samples(view: View) -> list[dict[str, Any]]:
     ]
 
 
-def _tail_row(view: View, tail: TailFit | TailRefusal) -> dict[str, Any]:
+def _tail_row(view: View, tail: TailFit | MixedTail | TailRefusal) -> dict[str, Any]:
     """Return what the table of tails says about one set."""
-    row: dict[str, Any] = {"view": view, "diagnostics": tail.diagnostics, "fit": None}
+    row: dict[str, Any] = {"view": view, "diagnostics": tail.diagnostics, "fits": {}}
     if isinstance(tail, TailRefusal):
         return {**row, "reason": tail.reason}
-    return {**row, "fit": tail, "estimates": words.tail_estimates(tail, view.summary.deadlines)}
+    fits = tail.parts if isinstance(tail, MixedTail) else {"": tail}
+    return {**row, "fits": fits, "estimates": words.tail_estimates(tail, view.summary.deadlines)}
 
 
 def _overall(judged: list[JudgedDeadline]) -> tuple[str, str]:
     """Return the most severe verdict of all, and a sentence about all deadlines."""
-    if not judged:
+    all_of_them = [each for deadline in judged for each in deadline.judgements]
+    together = jointly([each.verdict for each in all_of_them])
+    if together is None:
         return "none", "Nothing was judged: give a limit with --deadline, such as 3ms."
-    worst = judged[0].verdict
-    found = sum(deadline.verdict == worst for deadline in judged)
-    all_of = f"All {found} deadlines are" if found > 1 else "The deadline is"
-    of = f"{found} of {len(judged)} deadlines" if len(judged) > 1 else "The deadline"
-    is_or_are = "is" if found == 1 else "are"
-    virtual = any(j.view.time_base == "virtual" for each in judged for j in each.judgements)
-    return worst, {
-        "violates": f"{of} {is_or_are} violated.",
-        "not shown": f"{of} {is_or_are} not shown to be met. None is violated.",
-        "meets": f"{all_of} met.",
-    }[worst] + _VIRTUAL * virtual
+    virtual = any(each.view.time_base == "virtual" for each in all_of_them)
+    return together.verdict, together.sentence + _VIRTUAL * virtual
 
 
 def _quantile(probability: str, summary: Summary) -> int | None:
@@ -419,7 +451,13 @@ class _Column:
 
 
 _COLUMNS = (
-    _Column("n", "n", "number of samples", lambda s: s.n, kind="count"),
+    _Column(
+        "n",
+        "n",
+        "number of activations, skipped ones included where the source counts them",
+        lambda s: s.n if s.n_due is None else s.n_due,
+        kind="count",
+    ),
     _Column("mean_ns", "Avg.", "arithmetic mean", lambda s: s.mean_ns),
     _Column("median_ns", "Median", "middle value", lambda s: s.median_ns),
     _Column("max_ns", "Max.", "largest latency", lambda s: s.max_ns),
@@ -443,7 +481,7 @@ _COLUMNS = (
         _Column(
             f"p{_percent(p)}_ns",
             f"{_percent(p)} %",
-            f"quantile: the ceil({p} n)-th smallest latency",
+            f"quantile: the ceil({p} n)-th smallest latency, where one of n is expected beyond it",
             partial(_quantile, p),
             always=False,
         )
@@ -465,6 +503,14 @@ _COLUMNS = (
         kind="count",
         always=False,
     ),
+    _Column(
+        "elsewhere",
+        "Elsewhere",
+        "samples taken on other CPUs than the one that the set is named after",
+        lambda s: s.elsewhere,
+        kind="count",
+        always=False,
+    ),
 )
 """From Avg. to Dev. the layout of Table 4 of Alonso et al., Electronics 2024, 13, 1626."""
 
@@ -477,7 +523,25 @@ def _table(time_base: str, views: list[View]) -> dict[str, Any]:
         for column in _COLUMNS
         if column.always or any(column.value(view.summary) for view in views)
     ]
-    return {"time_base": time_base, "unit": unit, "size": size, "columns": columns, "views": views}
+    return {
+        "time_base": time_base,
+        "unit": unit,
+        "size": size,
+        "columns": columns,
+        "rows": [row for view in views for row in _rows(view)],
+        "samples_only": views_in_words([(view.label, view.summary.view) for view in views]),
+    }
+
+
+def _rows(view: View) -> list[tuple[str, Summary]]:
+    """Return a set's figures as due, and those of the samples alone where they are others."""
+    summary = view.summary
+    if summary.n_due in (None, summary.n):
+        return [(view.label, summary)]
+    sampled = replace(
+        summary, **vars(summary.sampled), n_due=None, missed_periods=None, elsewhere=0
+    )
+    return [(view.label, summary), (f"{view.label}, as sampled", sampled)]
 
 
 def _title(runs: Sequence[ReportedRun]) -> str:

@@ -7,12 +7,16 @@ from latenz.durations import format_duration
 from latenz.model import Handling
 from latenz.report.collect import View
 from latenz.statistics import Verdict
-from latenz.statistics.tail import TailFit
+from latenz.statistics.extrapolation import Estimate, TailFit
+from latenz.statistics.mixture import MixedTail
 
 UNKNOWN = "\N{EN DASH}"
 """Stands where a source does not tell a figure."""
 
 TAIL_CONFIDENCE = 0.95
+FARTHEST = 1000
+"""A tail is told for times up to so many times as long as was measured."""
+TIMES = {"an hour": 3_600 * 10**9, "a day": 86_400 * 10**9, "30 days": 2_592_000 * 10**9}
 
 HANDLED: dict[Handling, str] = {
     "direct": "handled in their own partition's slot",
@@ -30,10 +34,9 @@ TIME_BASES = {
 }
 
 EXPLAINED = {
-    "meets": "No activation exceeded the limit, and there were enough of them to bound how often"
-    " one may.",
-    "violates": "At least one activation exceeded the limit.",
-    "not shown": "The evidence neither violates the limit nor suffices to say that it is met.",
+    "meets": "What was seen bounds lateness at or below what the deadline allows.",
+    "violates": "What was seen is more lateness than the deadline allows.",
+    "not shown": "What was seen shows neither.",
 }
 
 
@@ -83,63 +86,38 @@ def one_in(probability: float) -> str:
     return f"1 in {math.floor((1 + 1e-12) / probability):,}"
 
 
-def verdict_sentence(verdict: Verdict, missed: int | None) -> str:
-    """Say in one or two sentences what a verdict rests on."""
-    limit = format_duration(verdict.limit_ns)
-    trials = count(verdict.trials) if verdict.trials else "an unknown number of"
-    longest = (
-        f" (the longest took {duration(verdict.max_ns)})" if verdict.max_ns is not None else ""
-    )
-    if verdict.verdict == "violates":
-        skipped = (
-            f" {count(missed)} were skipped because the one before was late;"
-            " they count by how long they waited."
-            if missed
-            else ""
-        )
-        exceeding = count(verdict.exceeding)
-        return f"{exceeding} of {trials} activations exceeded {limit}{longest}.{skipped}"
-    seen = f"None of {trials} activations is known to have exceeded {limit}{longest}."
-    if not verdict.undecided:
-        seen = f"None of {trials} activations exceeded {limit}{longest}."
-    if verdict.verdict == "meets":
-        return (
-            f"{seen} With {percent(verdict.confidence)} confidence at most"
-            f" {one_in(verdict.exceedance_upper)} does; {one_in(verdict.allowed)} is allowed."
-        )
-    return f"{seen} {_missing_evidence(verdict)}"
-
-
-def _missing_evidence(verdict: Verdict) -> str:
-    if not verdict.trials:
-        return "The source does not say how many activations there were, so nothing is bounded."
-    if verdict.undecided:
-        return (
-            f"For {count(verdict.undecided)} of them the recorded value does not tell on which"
-            " side of the limit they were."
-        )
-    needed = math.ceil(math.log1p(-verdict.confidence) / math.log1p(-verdict.allowed))
-    return (
-        f"That only bounds the exceedance to {one_in(verdict.exceedance_upper)} with"
-        f" {percent(verdict.confidence)} confidence; to show {one_in(verdict.allowed)} takes"
-        f" {count(needed)} activations without a single exceedance."
-    )
-
-
-def tail_estimates(tail: TailFit, verdicts: Sequence[Verdict]) -> list[str]:
-    """Say what a fitted tail foretells: a level beyond the data, and each deadline above it."""
-    level = tail.return_level(10 * tail.n, TAIL_CONFIDENCE)
+def tail_estimates(tail: TailFit | MixedTail, verdicts: Sequence[Verdict]) -> list[str]:
+    """Say what a fitted tail foretells: levels beyond the data, and each deadline above it."""
     told = [
         f"exceeded once in {count(10 * tail.n)} activations:"
-        f" {duration(level.value)} ({duration(level.lower)} to {duration(level.upper)})"
+        f" {_level(tail.return_level(10 * tail.n, TAIL_CONFIDENCE))}"
     ]
+    for time, time_ns in TIMES.items():
+        if 1 < time_ns / (tail.duration_ns or time_ns) <= FARTHEST:
+            told.append(f"largest in {time}: {_level(tail.largest_in(time_ns, TAIL_CONFIDENCE))}")
     for verdict in verdicts:
         if verdict.limit_ns > tail.threshold_ns:
-            found = tail.exceedance(verdict.limit_ns, TAIL_CONFIDENCE)
-            told.append(
-                f"probability of exceeding {verdict.name}: at most {found.upper:.2g}"
-                f" (estimate {found.value:.2g})"
-            )
+            told += _beyond(tail, verdict)
+    return told
+
+
+def _level(level: Estimate) -> str:
+    return f"{duration(level.value)} ({duration(level.lower)} to {duration(level.upper)})"
+
+
+def _beyond(tail: TailFit | MixedTail, verdict: Verdict) -> list[str]:
+    """Say how often a deadline is exceeded, by activation and in time."""
+    one = tail.exceedance(verdict.limit_ns, TAIL_CONFIDENCE)
+    told = [
+        f"probability of exceeding {verdict.name}: at most {one.upper:.2g}"
+        f" (estimate {one.value:.2g})"
+    ]
+    if tail.duration_ns is not None:
+        hourly = tail.episodes(verdict.limit_ns, TIMES["an hour"], TAIL_CONFIDENCE)
+        told.append(
+            f"episodes later than {verdict.name} in an hour: at most {hourly.upper:.2g}"
+            f" (estimate {hourly.value:.2g})"
+        )
     return told
 
 

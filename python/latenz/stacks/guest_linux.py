@@ -2,7 +2,6 @@
 
 import io
 import re
-import tarfile
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -25,10 +24,10 @@ from latenz.engines.robot import (
     robot_options,
 )
 from latenz.engines.wakeup import (
+    WakeupAccount,
     WakeupSettings,
-    wakeup_account,
-    wakeup_metadata,
     wakeup_options,
+    wakeup_threads,
 )
 from latenz.errors import BadInput
 from latenz.model import SampleSet
@@ -36,8 +35,9 @@ from latenz.programs import board_program
 from latenz.settings import format_cpu_list
 from latenz.stacks.base import Job
 from latenz.store.run import open_recording
-from latenz.stress.base import StressorSettings
+from latenz.stress.base import PER_CPU, StressorSettings
 from latenz.stress.stress_ng import StressNgAllSettings, StressNgCpuSettings
+from latenz.unpacking import Damaged, members
 
 if TYPE_CHECKING:
     from latenz.boards.console import Received
@@ -48,7 +48,8 @@ PACKAGES = ("busybox-static", "rt-tests", "stress-ng")
 PROGRAMS = ("/bin/busybox", "/usr/bin/cyclictest", "/usr/bin/stress-ng")
 _GUEST_FOLDER = Path("/results")
 _MEMBER = re.compile(r"\./((?:[a-z0-9]+/)?[a-z0-9]+(?:\.[a-z0-9]+)?)")
-_MOST_BYTES = 1 << 30
+MOST_UNPACKED = 1 << 32
+"""Bytes that what a board or guest sends may unpack to."""
 _DISTURBING = {
     "schedpolicy": "gives itself random real-time priorities",
     "softlockup": "occupies the CPUs at the highest real-time priority",
@@ -113,13 +114,16 @@ def load_command(
     Raises:
         BadInput: The load does not run on boards.
     """
+    cpus = load.cpus or cpus
     pinned = ["taskset", "-c", format_cpu_list(cpus)] if cpus else []
     if load.kind == "none":
         return []
     if load.kind == "spin":
         return [*pinned, "spin"]
     if isinstance(load, StressNgCpuSettings):
-        chosen = ["--cpu", str(load.instances), "--cpu-method", load.method]
+        # To stress-ng 0 means as many as there are CPUs.
+        count = load.instances if load.instances != PER_CPU else len(cpus or ())
+        chosen = ["--cpu", str(count), "--cpu-method", load.method]
     elif isinstance(load, StressNgAllSettings):
         left_out = [*load.exclude, *(_DISTURBING if beside_probe else ())]
         chosen = ["--all", str(load.instances)]
@@ -179,13 +183,13 @@ def linux_sets(
     if isinstance(settings, RobotSettings):
         return _robot_sets(job, settings, folder, notes, known)
     assert isinstance(settings, WakeupSettings)  # noqa: S101 - as in measuring_command
-    account = wakeup_account(folder)
+    account = WakeupAccount.of(folder)
     found = []
-    for cpu in cpus:
-        about = {**wakeup_metadata(settings, cpu), **account(cpu)}
-        recorded = open_recording(folder / f"cpu{cpu}", job.metadata.model_copy(update=about))
+    for name, _ in wakeup_threads(settings, cpus):
+        about = job.metadata.model_copy(update=account.alone(name))
+        recorded = open_recording(folder / name, about)
         if recorded is not None:
-            found.append(_described(job, recorded, cpu, notes, known))
+            found.append(_described(job, recorded, about.cpu, notes, known, name))
     return found
 
 
@@ -239,16 +243,13 @@ def _unpack(received: "Received", folder: Path, run: Path) -> None:
         told = f" ({received.notes[-1]})" if received.notes else ""
         raise BadInput(f"the board sent no results{told}", console)
     try:
-        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as members:
-            for member in members:
-                named = _MEMBER.fullmatch(member.name)
-                content = members.extractfile(member) if named and member.isfile() else None
-                if named is None or content is None or member.size > _MOST_BYTES:
-                    continue
+        for member in members(io.BytesIO(archive), MOST_UNPACKED):
+            named = _MEMBER.fullmatch(member.name)
+            if named and member.kind == "file":
                 path = folder / named[1]
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content.read())
-    except (tarfile.TarError, EOFError, OSError) as error:
+                member.write(path)
+    except (Damaged, OSError) as error:
         raise BadInput(f"{RESULTS} did not arrive whole ({error})", console) from None
     if not any(folder.glob("*.json")):
         told = "; ".join(received.notes) or received.last_words

@@ -8,7 +8,7 @@ from pydantic import Field
 from latenz.engines.base import EngineSettings, Obstacle
 from latenz.errors import BadInput
 from latenz.model import SampleSet
-from latenz.settings import format_cpu_list
+from latenz.settings import CpuList, format_cpu_list
 from latenz.stacks.base import Stack, StackSettings
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ class _AnyLinuxSettings(StackSettings):
 
     cpus: int = Field(default=1, ge=1, le=4)
     """Cores that Linux gets. One is exact: see docs/linux-boards.md."""
+    isolated: CpuList | None = None
+    """Cores that the kernel keeps programs and ticks off: isolcpus= and nohz_full=."""
     load_on: Literal["all", "others"] = "all"
     """`all`: the load runs where the scheduler puts it, as published; `others`: on the cores that
     are not measured."""
@@ -60,6 +62,12 @@ class _AnyLinux(Stack[SettingsT]):
             return Obstacle(
                 'load_on = "others" leaves the load no core', "give the stack cpus = 2 or more"
             )
+        cores = tuple(range(settings.cpus))
+        if settings.isolated and not set(settings.isolated) < set(cores):
+            return Obstacle(
+                f"{settings.cpus} cores cannot isolate {format_cpu_list(settings.isolated)}",
+                f"isolate some of {format_cpu_list(cores)}, and leave one for everything else",
+            )
         return None
 
     def payload(self) -> "Payload":
@@ -78,11 +86,13 @@ class _AnyLinux(Stack[SettingsT]):
         self._command_line = " ".join(
             [
                 f"console={'ttyPS0' if zynqmp else 'ttyAMA0'} quiet panic=-1",
+                *self._isolation(),
                 guest_linux.kernel_options(
                     measure=" ".join(command),
                     output=guest_linux.output_file(job),
                     load=" ".join(load),
                     settle_us=guest_linux.settle_us(job.condition.load) if load else "",
+                    snapshot="yes" if settings.isolated else "",
                 ),
             ]
         )
@@ -110,12 +120,31 @@ class _AnyLinux(Stack[SettingsT]):
             machine=f"Cortex-A53, {settings.cpus} core{'s' if settings.cpus > 1 else ''}",
             kernel=self._kernel(),
         )
-        return [_with_notes(each, self._artefacts(each.metadata.cpu)) for each in sets]
+        return [self._placed(each) for each in sets]
 
     def provenance(self) -> dict[str, Any]:
         """Return packages, hashes and the kernel's command line."""
         made = {name: image.provenance() for name, image in self._images.items()}
         return {**made, "command_line": self._command_line}
+
+    def _isolation(self) -> list[str]:
+        """Return the kernel's parameters that isolate cores."""
+        cores = format_cpu_list(self.settings.isolated or ())
+        return [f"isolcpus={cores} nohz_full={cores} irqaffinity={self._others()}"] if cores else []
+
+    def _others(self) -> str:
+        isolated = self.settings.isolated or ()
+        return format_cpu_list(tuple(c for c in range(self.settings.cpus) if c not in isolated))
+
+    def _placed(self, sample_set: SampleSet) -> SampleSet:
+        """Say what there is to know of the core of a sample set."""
+        cpu = sample_set.metadata.cpu
+        notes = (*sample_set.metadata.notes, *self._artefacts(cpu))
+        if cpu not in (self.settings.isolated or ()):
+            return sample_set.with_metadata(notes=notes)
+        reason = "isolcpus, nohz_full"
+        notes = (*notes, f"CPU {cpu} is isolated: {reason}")
+        return sample_set.with_metadata(notes=notes, isolation=reason)
 
     def _measured(self) -> tuple[int, ...]:
         """Return the cores to measure on."""
@@ -185,7 +214,3 @@ class LinuxRt(_AnyLinux[LinuxRtSettings]):
     name = "linux-rt"
     settings_type = LinuxRtSettings
     flavour = "rt"
-
-
-def _with_notes(sample_set: SampleSet, notes: tuple[str, ...]) -> SampleSet:
-    return sample_set.with_metadata(notes=(*sample_set.metadata.notes, *notes))

@@ -183,14 +183,14 @@ class Partitioned(Stack[PartitionedSettings]):
         return self._begin_ns() + (settings.samples + WARM_UP) * settings.period + _MARGIN_NS
 
     def _segments(self) -> "list[Segment]":
-        from latenz.hypervisor.configuration import static_configuration
+        from latenz.hypervisor.configuration import for_board, static_configuration
         from latenz.hypervisor.image import Segment
         from latenz.hypervisor.memory import CONFIGURATION, MemoryPlan
 
         plan = MemoryPlan()
         plan.place("configuration", 1)
         cells = [self._firmware(plan), self._linux(plan)]
-        block = static_configuration(cells)
+        block = for_board(static_configuration(cells), self.job.bench)
         found = [Segment(CONFIGURATION, block, len(block))]
         for cell in cells:
             for region, piece in zip(cell.images, cell.program.pieces, strict=True):

@@ -1,7 +1,10 @@
 """Statistics of latencies: summaries, verdicts, sample sizes, histograms, tails."""
 
 from latenz.statistics.conditions import Diagnostic
-from latenz.statistics.exceedance import exceedance_upper
+from latenz.statistics.due import Activations, View, latencies_as_due, view_of, views_in_words
+from latenz.statistics.evidence import Evidence
+from latenz.statistics.extrapolation import Estimate, TailFit
+from latenz.statistics.figures import QUANTILES, Figures, carries_quantile, quantile_rank
 from latenz.statistics.histogram import Histogram
 from latenz.statistics.intervals import (
     Interval,
@@ -9,37 +12,38 @@ from latenz.statistics.intervals import (
     quantile_interval_ranks,
     quantile_intervals,
 )
-from latenz.statistics.sample_size import sample_size_for_proportion, sample_size_for_quantile
-from latenz.statistics.summary import QUANTILES, Summary, quantile_rank, summarize
-from latenz.statistics.tail import (
-    Estimate,
-    TailFit,
-    TailRefusal,
-    fit_peaks,
-    fit_tail,
-)
-from latenz.statistics.verdict import Evidence, Verdict, judge
+from latenz.statistics.judge import judge
+from latenz.statistics.sample_size import duration_for_allowance, sample_size_for_proportion
+from latenz.statistics.summary import Summary, summarize
+from latenz.statistics.tail import TailRefusal, fit_peaks, fit_tail
+from latenz.statistics.verdict import Verdict
 
 __all__ = [
     "QUANTILES",
+    "Activations",
     "Diagnostic",
     "Estimate",
     "Evidence",
+    "Figures",
     "Histogram",
     "Interval",
     "Summary",
     "TailFit",
     "TailRefusal",
     "Verdict",
-    "exceedance_upper",
+    "View",
+    "carries_quantile",
+    "duration_for_allowance",
     "fit_peaks",
     "fit_tail",
     "judge",
+    "latencies_as_due",
     "order_statistics",
     "quantile_interval_ranks",
     "quantile_intervals",
     "quantile_rank",
     "sample_size_for_proportion",
-    "sample_size_for_quantile",
     "summarize",
+    "view_of",
+    "views_in_words",
 ]

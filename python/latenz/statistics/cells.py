@@ -87,6 +87,11 @@ def read_cells(sample_set: SampleSet) -> Cells:
         raise BadInput("a cell has a negative count or no width", where, "repair the file")
     if count.sum(dtype=np.float64) >= 2.0**62:
         raise BadInput("the counts do not fit in 64 bits", where, "repair the file")
+    return cells_of(lowest, width, count)
+
+
+def cells_of(lowest: _Integers, width: _Integers, count: _Integers) -> Cells:
+    """Put cells in order and leave out the empty ones; counts are checked already."""
     wanted = np.flatnonzero(count)
     wanted = wanted[np.argsort(lowest[wanted], kind="stable")]
     lowest, width, count = lowest[wanted], width[wanted], count[wanted]

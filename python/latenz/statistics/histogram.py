@@ -16,6 +16,7 @@ import numpy.typing as npt
 from latenz import _core
 from latenz.errors import BadInput
 from latenz.model import SampleSet
+from latenz.statistics.due import Activations
 
 HOUR_NS = 3_600_000_000_000
 _COOKIE, _COMPRESSED_COOKIE = 0x1C849313, 0x1C849314
@@ -63,20 +64,19 @@ class Histogram:
 
     @classmethod
     def of(cls, sample_set: SampleSet, highest_ns: int = HOUR_NS) -> "Histogram":
-        """Count all latencies of a sample set; those it knows only beyond its own range do not fit.
+        """Count all activations of a sample set as due, skipped ones by how long they waited.
+
+        Those that the set knows only beyond its range, or not at all, do not fit.
 
         Args:
             sample_set: Samples or a histogram.
             highest_ns: Largest latency to be kept.
         """
         histogram = cls(highest_ns)
-        for batch in sample_set.batches():
-            latencies = batch.column("latency_ns").to_numpy()
-            if sample_set.form == "histogram":
-                histogram.record_counts(latencies, batch.column("count").to_numpy())
-            else:
-                histogram.record(latencies)
-        histogram.unrecorded += sample_set.metadata.beyond_range
+        activations = Activations(sample_set)
+        for latencies, _, counts in activations:
+            histogram.record_counts(latencies, counts)
+        histogram.unrecorded += sample_set.metadata.beyond_range + activations.unknown
         return histogram
 
     @property

@@ -2,6 +2,12 @@
 
 P(excess > x) = (1 + shape x / scale)^(-1 / shape), exponential for shape 0. Every function works
 on many samples at once, because the goodness of fit needs hundreds of fits.
+
+Its shape stays the same however far one goes. In the tails of most textbook distributions it
+fades: that of Gaussian or Weibull ones is inverse to the logarithm of the probability. For them
+there is the generalised Weibull tail (de Valk, Extremes 19, 2016), whose shape at the threshold is
+`shape` and fades with the *depth* of the threshold, -ln P(a sample exceeds it). An infinite depth
+is the generalised Pareto distribution.
 """
 
 import math
@@ -17,6 +23,7 @@ _GRID = np.linspace(-6.0, 12.0, 19)
 _GOLDEN = (5**0.5 - 1) / 2
 _STEPS = 24
 _LEAST_SHAPE = -1.0  # below, the likelihood has no maximum
+_LARGEST_SHAPE = 3.0
 _NEARLY_ZERO = 1e-8
 
 
@@ -69,18 +76,47 @@ def goodness_of_fit(
     return float((1 + np.count_nonzero(under_fit >= found[0])) / (1 + repetitions))
 
 
-def profile(excesses: Floats, distance: float, probability: float) -> float:
-    """Return the largest log-likelihood of all fits with P(excess > distance) = probability."""
+def profile(
+    excesses: Floats, distance: float, log_probability: float, depth: float = math.inf
+) -> float:
+    """Return the largest log-likelihood of all fits with P(excess > distance) = probability.
 
-    def along(shapes: Floats) -> Floats:
-        safe = np.where(np.abs(shapes) < _NEARLY_ZERO, _NEARLY_ZERO, shapes)
-        stretch = np.expm1(-safe * math.log(probability)) / safe
-        return _log_likelihood(excesses[np.newaxis, :], shapes, distance / stretch)
+    Of k excesses, maximum likelihood finds a shape that is too small by 3 / k, a third of its
+    deviation if k is 100, so that too many intervals end below the truth. A prior that grows as
+    exp(3 shape) makes up for it (Firth, Biometrika 80, 1993; Giles, Feng and Godwin,
+    Communications in Statistics 45, 2016, at shape 0).
 
-    shapes = np.linspace(_LEAST_SHAPE, 3.0, 41)
-    values = np.concatenate([along(_row(shape)) for shape in shapes])
-    _, best = _climb(along, _row(shapes[np.argmax(values)]), shapes[1] - shapes[0])
-    return float(best[0])
+    Args:
+        excesses: What is fitted.
+        distance: An excess, positive.
+        log_probability: Logarithm of its probability of being exceeded, negative.
+        depth: Of the threshold; finite for the tail whose shape fades.
+    """
+    low, high = _LEAST_SHAPE, _LARGEST_SHAPE
+    best = -math.inf
+    for steps in (25, 9, 9, 9):
+        shapes = np.linspace(low, high, steps)
+        scales = distance / quantile_at(-log_probability, shapes, depth)
+        values = _log_likelihood(excesses[np.newaxis, :], shapes, scales, depth) + 3 * shapes
+        place = int(np.argmax(values))
+        best = max(best, float(values[place]))
+        width = float(shapes[1] - shapes[0])
+        low = max(_LEAST_SHAPE, float(shapes[place]) - width)
+        high = min(_LARGEST_SHAPE, float(shapes[place]) + width)
+    return best
+
+
+def quantile_at(log_rarity: float, shapes: Floats, depth: float) -> Floats:
+    """Excesses of scale 1 that are exceeded with probability exp(-log_rarity)."""
+    reach = log_rarity if math.isinf(depth) else depth * math.log1p(log_rarity / depth)
+    powers = _not_zero(shapes + 1 / depth)
+    excesses: Floats = np.expm1(powers * reach) / powers
+    return excesses
+
+
+def _not_zero(shapes: Floats) -> Floats:
+    """Move away what is so close to 0 that formulas for other shapes lose their digits."""
+    return np.where(np.abs(shapes) < _NEARLY_ZERO, _NEARLY_ZERO, shapes)
 
 
 def _row(value: float) -> Floats:
@@ -134,15 +170,17 @@ def _climb(
     return np.where(at_left < at_right, right, left), np.maximum(at_left, at_right)
 
 
-def _log_likelihood(excesses: Floats, shape: Floats, scale: Floats) -> Floats:
-    relative = excesses / scale[:, np.newaxis]
-    argument = shape[:, np.newaxis] * relative
+def _log_likelihood(excesses: Floats, shapes: Floats, scales: Floats, depth: float) -> Floats:
+    relative = excesses / scales[:, np.newaxis]
+    powers = _not_zero(shapes + 1 / depth)[:, np.newaxis]
+    argument = powers * relative
     outside = (argument <= -1).any(axis=1)
-    logs = np.log1p(np.where(argument <= -1, 0.0, argument)).sum(axis=1)
-    exponential = np.abs(shape) < _NEARLY_ZERO
-    safe = np.where(exponential, 1.0, shape)
-    exponent = np.where(exponential, relative.sum(axis=1), (1 / safe + 1) * logs)
-    value = -excesses.shape[1] * np.log(scale) - exponent
+    reach = np.log1p(np.where(argument <= -1, 0.0, argument)) / powers
+    with np.errstate(over="ignore"):  # likelihood 0
+        log_rarity = reach if math.isinf(depth) else depth * np.expm1(reach / depth)
+    value = (
+        -excesses.shape[1] * np.log(scales) - log_rarity.sum(axis=1) - shapes * reach.sum(axis=1)
+    )
     return np.where(outside, -np.inf, value)
 
 

@@ -1,11 +1,14 @@
-"""How many samples a claim needs."""
+"""How long one has to measure, and how many samples Eq. (3) of alonso2024 asks for."""
 
 import math
 
+from latenz.allowance import Allowance
 from latenz.errors import BadInput
-from latenz.statistics.exceedance import check_confidence, exceedance_upper
+from latenz.statistics.bounds import episodes_upper, share_upper
+from latenz.statistics.evidence import shortest_s
+from latenz.statistics.exceedance import check_confidence
 
-_MOST = 10**15  # a year at 1 GHz is 3e16 cycles: no measurement takes longer
+_MOST = 10**9
 
 
 def _check_probability(value: float, where: str) -> None:
@@ -21,7 +24,7 @@ def sample_size_for_proportion(
     It is the number of samples after which the *share* of samples with some property is known to
     within `error`, by the normal approximation and for independent samples: 385 for 95 % and 5 %.
     The publication takes it as the number for reliable latencies. It says nothing about a maximum
-    or a quantile; for these use `sample_size_for_quantile`.
+    or a quantile.
 
     Args:
         confidence: Two-sided confidence level.
@@ -40,51 +43,46 @@ def sample_size_for_proportion(
     return math.ceil(z * z * proportion * (1 - proportion) / (error * error))
 
 
-def sample_size_for_quantile(quantile: float, confidence: float = 0.95, exceeding: int = 0) -> int:
-    """Return how many samples show that a limit holds with probability `quantile`.
+def duration_for_allowance(
+    allowance: Allowance, burst_ns: int, confidence: float = 0.95, late: int = 0
+) -> float | None:
+    """Return how long a measurement must last, in seconds, that shows a deadline to be met.
 
-    With nothing exceeded, the largest of n samples is an upper bound of the quantile whatever the
-    distribution: n is the smallest with quantile^n <= 1 - confidence (Wilks, Annals of
-    Mathematical Statistics 12, 1941), 59 for 95 % at 95 %. With r samples allowed above the limit
-    it is the smallest n whose Clopper-Pearson bound is at most 1 - quantile; 93 for r = 1. Samples
-    must be independent.
+    It is the time that a verdict names as needed, by the same bounds.
 
     Args:
-        quantile: Share of activations that must stay within the limit.
+        allowance: How much lateness is allowed.
+        burst_ns: The longest burst of lateness that is tolerated unseen.
         confidence: One-sided confidence level.
-        exceeding: Samples that may exceed the limit all the same.
+        late: Late episodes seen meanwhile; for a share, bursts that late activations fill.
+
+    Returns:
+        None where nothing may be late: no measurement shows that nothing ever is.
 
     Raises:
-        BadInput: An argument is out of range, or no measurement could last that long.
+        BadInput: An argument is out of range.
     """
-    _check_probability(quantile, "quantile")
     check_confidence(confidence)
-    if exceeding < 0:
-        raise BadInput(f"{exceeding} samples cannot exceed a limit", "exceeding", "0 or more")
-    n = _whole(math.log1p(-confidence) / math.log(quantile))
-    if exceeding:
-        n = _smallest(exceeding, 1 - quantile, confidence, n)
-    if n > _MOST:
-        raise BadInput(f"that takes {n:.1e} samples", "quantile", "ask for a smaller one")
-    return n
+    if burst_ns <= 0:
+        raise BadInput(f"{burst_ns} ns is no burst", "burst", "it must be above zero")
+    if not 0 <= late <= _MOST:
+        raise BadInput(f"{late} episodes cannot be late", "late", f"0 to {_MOST:,}")
+    shortest = shortest_s(allowance, burst_ns / 1e9, confidence)
+    if shortest is None or not late:
+        return shortest
+    if allowance.kind == "rate":
+        return episodes_upper(late, confidence) / allowance.value
+    return _shortest_share(late, allowance.value, confidence) * burst_ns / 1e9
 
 
-def _whole(exact: float) -> int:
-    """Round up, unless only a rounding error lies above a whole number (0.5 and 75 %: 2)."""
-    nearest = round(exact)
-    return max(1, nearest if math.isclose(exact, nearest, rel_tol=1e-12) else math.ceil(exact))
-
-
-def _smallest(exceeding: int, allowed: float, confidence: float, shown: int) -> int:
-    """Find the n from which the bound on `exceeding` of n stays at or below `allowed`."""
-    low, high = exceeding, max(shown, exceeding + 1)
-    while exceedance_upper(exceeding, high, confidence) > allowed:
-        if high > _MOST:
-            return high
+def _shortest_share(late: int, allowed: float, confidence: float) -> int:
+    """Find from how many blocks on so many late ones bound the share at what is allowed."""
+    low, high = late, 2 * late
+    while share_upper(late, high, confidence) > allowed:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        if exceedance_upper(exceeding, middle, confidence) > allowed:
+        if share_upper(late, middle, confidence) > allowed:
             low = middle
         else:
             high = middle

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from latenz.model import SampleSet
 from latenz.statistics.cells import Cells
-from latenz.statistics.verdict import Evidence
+from latenz.statistics.due import skipped_while_waiting
+from latenz.statistics.evidence import Evidence
 
 _Integers = npt.NDArray[np.int64]
 
@@ -23,21 +24,23 @@ def skipped_in_samples(
 ) -> tuple[int, dict[int, Evidence]] | None:
     """Return how many activations were skipped, and the evidence they give on each limit.
 
-    None if the set has no column `missed` or no period.
+    None if the set has no column `missed` or no period. Those that were not due while the one
+    before was waiting have a latency that nobody knows: they stay undecided.
     """
     period_ns = sample_set.metadata.period_ns
     if "missed" not in sample_set.columns or not period_ns:
         return None
-    total = 0
+    total = unexplained = 0
     exceeding = dict.fromkeys(limits, 0)
     for batch in sample_set.batches("latency_ns", "missed"):
         latency_ns, missed = (batch.column(i).to_numpy() for i in range(2))
         late = missed > 0
         latency_ns, missed = latency_ns[late], missed[late]
         total += int(missed.sum())
+        unexplained += int((missed - skipped_while_waiting(latency_ns, missed, period_ns)).sum())
         for limit in exceeding:  # each once, however often it was asked for
             exceeding[limit] += int(skipped_above(latency_ns, missed, limit, period_ns).sum())
-    return total, {limit: Evidence(exceeding[limit], 0, total) for limit in limits}
+    return total, {limit: Evidence(exceeding[limit], unexplained, total) for limit in limits}
 
 
 def skipped_in_cells(cells: Cells, missed: int, period_ns: int, limit: int) -> Evidence:

@@ -1,5 +1,8 @@
 """The figures of a sample set, exact on 64-bit nanoseconds whatever its form and size.
 
+They are figures of all activations as they were due, skipped ones included (`due`), where the
+source counts these; `sampled` are those of the samples alone.
+
 Mean, jitter and standard deviation are those of Alonso et al., Electronics 2024, 13, 1626: the
 jitter is the greater of max - mean and mean - min, the standard deviation divides by n - 1.
 Figures that a source cannot tell are None, never guessed.
@@ -7,18 +10,20 @@ Figures that a source cannot tell are None, never guessed.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from fractions import Fraction
 
 from latenz.errors import BadInput
 from latenz.model import Deadline, Handling, Metadata, Reported, SampleSet
 from latenz.statistics.cells import Cells, read_cells
+from latenz.statistics.due import View, due_cells, view_of
+from latenz.statistics.evidence import Evidence, observe
 from latenz.statistics.exceedance import check_confidence
-from latenz.statistics.scan import column, scan_samples
+from latenz.statistics.figures import Figures, figure_ranks, figures_of, no_quantiles
+from latenz.statistics.judge import judge
+from latenz.statistics.scan import scan_activations
+from latenz.statistics.sentence import elsewhere
 from latenz.statistics.skipped import skipped_in_cells, skipped_in_samples, skipped_unplaced
-from latenz.statistics.verdict import Evidence, Verdict, judge
+from latenz.statistics.verdict import Verdict
 
-QUANTILES = ("0.5", "0.9", "0.99", "0.999", "0.9999", "0.99999")
-"""The quantiles of every summary, as exact decimals."""
 _ONLY_PRINTED = "only the figures that the source printed are known, no single latency"
 
 
@@ -30,13 +35,19 @@ class Summary:
         name: Name of the sample set.
         time_base: What kind of clock the latencies were read from.
         n: Number of samples, those beyond a histogram's range included.
-        mean_ns: Arithmetic mean.
-        median_ns: The middle value, or the mean of the two middle ones.
-        min_ns: Smallest latency.
-        max_ns: Largest latency.
-        jitter_ns: The greater of max - mean and mean - min.
-        stdev_ns: Standard deviation of the sample (n - 1); None for a single sample.
-        quantiles_ns: For each p of `QUANTILES` the ceil(p n)-th smallest latency.
+        mean_ns: As in `Figures`, of the activations that `view` says; so are the others.
+        median_ns: The same.
+        min_ns: The same.
+        max_ns: Largest latency: no skipped activation waited longer than the one before it.
+        jitter_ns: The same.
+        stdev_ns: The same.
+        quantiles_ns: The same.
+        view: Whether skipped activations are in these figures: `of samples only` if the source
+            does not count them.
+        n_due: Number of activations, skipped ones included; None where the source cannot tell.
+        skipped_unknown: Skipped activations whose latency nobody knows: they count as later than
+            all others.
+        sampled: The same figures of the samples alone.
         missed_periods: Activations without a sample of their own because the previous one was
             late.
         beyond_range: Samples known only to lie at or beyond the end of a histogram.
@@ -47,6 +58,8 @@ class Summary:
         deadlines: One verdict for each deadline.
         negative: Samples below zero, which only a clock that was set back gives; None unknown.
         notes: What a reader of the figures must know.
+        condition: The condition of the experiment that it belongs to.
+        elsewhere: Samples taken on other CPUs than the one that the set is named after.
     """
 
     name: str
@@ -58,7 +71,11 @@ class Summary:
     max_ns: int | None = None
     jitter_ns: float | None = None
     stdev_ns: float | None = None
-    quantiles_ns: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(QUANTILES))
+    quantiles_ns: dict[str, int | None] = field(default_factory=no_quantiles)
+    view: View = "of samples only"
+    n_due: int | None = None
+    skipped_unknown: int = 0
+    sampled: Figures = field(default_factory=Figures)
     missed_periods: int | None = None
     beyond_range: int = 0
     overlaps: int | None = None
@@ -68,11 +85,16 @@ class Summary:
     deadlines: tuple[Verdict, ...] = ()
     negative: int | None = None
     notes: tuple[str, ...] = ()
+    condition: str | None = None
+    elsewhere: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Return the figures as plain values for JSON, in the order of the attributes."""
+        plain = asdict(self)
+        sampled = {f"sampled_{name}": value for name, value in plain.pop("sampled").items()}
         return {
-            **asdict(self),
+            **plain,
+            **sampled,
             "deadlines": [asdict(verdict) for verdict in self.deadlines],
             "notes": list(self.notes),
         }
@@ -88,7 +110,7 @@ def summarize(
     Args:
         sample_set: The latencies, in any form.
         deadlines: Deadlines to judge besides those of the set's own metadata.
-        confidence: One-sided confidence level of the exceedance bounds.
+        confidence: One-sided confidence level of the bounds on lateness.
 
     Raises:
         BadInput: The set holds no samples or damaged ones, or `confidence` is not between 0
@@ -96,32 +118,14 @@ def summarize(
     """
     check_confidence(confidence)
     metadata = sample_set.metadata
-    judged = tuple(dict.fromkeys((*metadata.deadlines, *deadlines)))
+    own = (each for each in metadata.deadlines if each.judges(metadata.name))
+    judged = tuple(dict.fromkeys((*own, *deadlines)))
     figures, evidence = _FORMS[sample_set.form](sample_set, [d.limit_ns for d in judged])
-    verdicts = (judge(d, evidence[d.limit_ns], figures.max_ns, confidence) for d in judged)
+    seen = observe(sample_set, judged, evidence)
+    verdicts = [judge(d, e, figures.max_ns, confidence) for d, e in zip(judged, seen, strict=True)]
+    if moved := elsewhere(metadata):
+        verdicts = [replace(each, sentence=f"{each.sentence} {moved}") for each in verdicts]
     return replace(figures, deadlines=tuple(verdicts), notes=_notes(figures))
-
-
-def quantile_rank(probability: str, n: int) -> int:
-    """Return which smallest of n samples is the quantile: ceil(p n), computed exactly.
-
-    Args:
-        probability: A decimal between 0 and 1, as text ("0.999") so that it is exact.
-        n: Number of samples, at least 1.
-    """
-    exact = Fraction(probability) * n
-    return max(1, -(-exact.numerator // exact.denominator))
-
-
-def _middle_ranks(n: int) -> tuple[int, int]:
-    return (n + 1) // 2, n // 2 + 1
-
-
-def _middle(lower: int | None, upper: int | None) -> float | None:
-    if lower is None or upper is None:
-        return None
-    total = lower + upper
-    return total / 2 if total % 2 else total // 2
 
 
 def _with_skipped(evidence: Evidence, skipped: Evidence) -> Evidence:
@@ -135,15 +139,25 @@ def _with_skipped(evidence: Evidence, skipped: Evidence) -> Evidence:
 
 
 def _notes(figures: Summary) -> tuple[str, ...]:
-    if not figures.negative:
-        return figures.notes
-    return (*figures.notes, f"{figures.negative} negative latencies: the clock was set back")
+    notes = list(figures.notes)
+    if figures.negative:
+        notes.append(f"{figures.negative} negative latencies: the clock was set back")
+    if figures.skipped_unknown:
+        notes.append(
+            f"{figures.skipped_unknown} activations were skipped, and how late they were is not"
+            " known: they count as later than all others"
+        )
+    return tuple(notes)
 
 
-def _unknown(metadata: Metadata) -> Summary:
+def _unknown(sample_set: SampleSet) -> Summary:
     """What the metadata alone tell."""
+    metadata = sample_set.metadata
     return Summary(
         name=metadata.name,
+        condition=metadata.condition,
+        elsewhere=metadata.elsewhere,
+        view=view_of(sample_set),
         time_base=metadata.time_base.value,
         missed_periods=metadata.missed_periods,
         beyond_range=metadata.beyond_range,
@@ -172,33 +186,32 @@ def _from_samples(sample_set: SampleSet, limits: Sequence[int]) -> _Found:
     slack = metadata.resolution_ns - 1
     beyond = metadata.beyond_range  # longer than every sample in the column
 
-    def ranks(n: int) -> list[int]:
-        wanted = [*_middle_ranks(n + beyond), *(quantile_rank(p, n + beyond) for p in QUANTILES)]
-        return [rank for rank in wanted if rank <= n]
+    def ranks(known: int, unknown: int) -> list[int]:
+        return [rank for rank in figure_ranks(known + beyond + unknown) if rank <= known]
 
     thresholds = [-1, *(limit - part for limit in limits for part in (0, slack))]
-    scan = scan_samples(sample_set, ranks, thresholds)
-    if scan is None:
+    found = scan_activations(sample_set, ranks, thresholds)
+    if found is None:
         raise _refuse_empty(metadata)
+    scan, due = found.samples, found.due
     moments = scan.moments
     max_ns = None if beyond else moments.max
-    missed, skipped = _skipped(sample_set, limits, max_ns)
     n = moments.n + beyond
-    lower, upper = _middle_ranks(n)
+    n_due = due.moments.n + beyond + found.unknown
+    counted = view_of(sample_set) == "as due"
     figures = replace(
-        _unknown(metadata),
+        _unknown(sample_set),
         n=n,
-        mean_ns=None if beyond else moments.mean,
-        median_ns=_middle(scan.order.get(lower), scan.order.get(upper)),
-        min_ns=moments.min,
         max_ns=max_ns,
-        jitter_ns=None if beyond else moments.jitter,
-        stdev_ns=None if beyond else moments.stdev,
-        quantiles_ns={p: scan.order.get(quantile_rank(p, n)) for p in QUANTILES},
-        missed_periods=missed,
+        **vars(figures_of(n_due, due.order.get, due.moments)),
+        n_due=n_due if counted else None,
+        skipped_unknown=found.unknown,
+        sampled=figures_of(n, scan.order.get, moments),
+        missed_periods=n_due - n if counted else None,
         negative=moments.n - scan.above[-1],
     )
     above = scan.above
+    skipped = _skipped(sample_set, limits, n_due - n, max_ns)
     return figures, {
         limit: _with_skipped(
             _with_beyond(
@@ -219,16 +232,13 @@ def _with_beyond(evidence: Evidence, metadata: Metadata, limit: int) -> Evidence
 
 
 def _skipped(
-    sample_set: SampleSet, limits: Sequence[int], max_ns: int | None
-) -> tuple[int | None, dict[int, Evidence]]:
-    """Return how many activations were skipped, None if unknown, and their evidence."""
-    counted = sample_set.metadata.missed_periods
-    found = skipped_in_samples(sample_set, limits)
-    if found is not None and counted in (None, found[0]):
-        return found
-    if counted is None and "missed" in sample_set.columns:
-        counted = sum(int(part.sum()) for part in column(sample_set, "missed"))
-    return counted, {limit: skipped_unplaced(counted or 0, max_ns, limit) for limit in limits}
+    sample_set: SampleSet, limits: Sequence[int], missed: int, max_ns: int | None
+) -> dict[int, Evidence]:
+    """Return the evidence that skipped activations give on each limit."""
+    found = skipped_in_samples(sample_set, limits) if missed else None
+    if found is not None and found[0] == missed:
+        return found[1]
+    return {limit: skipped_unplaced(missed, max_ns, limit) for limit in limits}
 
 
 def _from_histogram(sample_set: SampleSet, limits: Sequence[int]) -> _Found:
@@ -242,6 +252,34 @@ def _from_histogram(sample_set: SampleSet, limits: Sequence[int]) -> _Found:
     largest = reported.max_ns
     if largest is None and not metadata.beyond_range:
         largest = cells.largest
+    due, unknown = due_cells(cells, metadata)
+    n_due = due.n + metadata.beyond_range + unknown
+    sampled = _cell_figures(cells, n, (smallest, largest), metadata)
+    figures = replace(
+        _unknown(sample_set),
+        n=n,
+        max_ns=largest,
+        **vars(sampled if n_due == n else _due_figures(cells, due, sampled, n_due, largest)),
+        n_due=None if metadata.missed_periods is None else n_due,
+        skipped_unknown=unknown,
+        sampled=sampled,
+        negative=cells.negative,
+        notes=(*metadata.notes, *_cell_notes(due, metadata)),
+    )
+    return figures, {
+        limit: _with_skipped(
+            _cell_evidence(cells, metadata, limit), _cell_skipped(cells, metadata, largest, limit)
+        )
+        for limit in limits
+    }
+
+
+def _cell_figures(
+    cells: Cells, n: int, ends: tuple[int | None, int | None], metadata: Metadata
+) -> Figures:
+    """Return the figures of a histogram's samples, by what the source printed beside it."""
+    reported = metadata.reported or Reported()
+    smallest, largest = ends
     exact = not metadata.beyond_range and cells.widest <= metadata.resolution_ns
     mean, stdev = reported.mean_ns, reported.stdev_ns
     if exact or (mean is None and not metadata.beyond_range):
@@ -255,29 +293,30 @@ def _from_histogram(sample_set: SampleSet, limits: Sequence[int]) -> _Found:
         value = cells.order(rank)
         return value if value is None or smallest is None else max(value, smallest)
 
-    figures = replace(
-        _unknown(metadata),
-        n=n,
+    return replace(
+        figures_of(n, order, cells.moments),
         mean_ns=mean,
-        median_ns=_middle(*map(order, _middle_ranks(n))),
         min_ns=smallest,
-        max_ns=largest,
         jitter_ns=(
             cells.moments.jitter
-            if exact and (smallest, largest) == (cells.smallest, cells.largest)
+            if exact and ends == (cells.smallest, cells.largest)
             else _jitter(smallest, mean, largest)
         ),
         stdev_ns=stdev,
-        quantiles_ns={p: order(quantile_rank(p, n)) for p in QUANTILES},
-        negative=cells.negative,
-        notes=(*metadata.notes, *_cell_notes(cells, metadata)),
     )
-    return figures, {
-        limit: _with_skipped(
-            _cell_evidence(cells, metadata, limit), _cell_skipped(cells, metadata, largest, limit)
-        )
-        for limit in limits
-    }
+
+
+def _due_figures(
+    cells: Cells, due: Cells, sampled: Figures, n_due: int, largest: int | None
+) -> Figures:
+    """Return the figures of all activations; what the source printed is of samples only."""
+    figures = figures_of(n_due, due.order, due.moments)
+    if figures.mean_ns is None or sampled.mean_ns is None:
+        return figures
+    # the printed mean of the samples is better than that of their cells
+    skipped = due.moments.sum - cells.moments.sum
+    mean = (sampled.mean_ns * cells.n + skipped) / n_due
+    return replace(figures, mean_ns=mean, jitter_ns=_jitter(figures.min_ns, mean, largest))
 
 
 def _cell_skipped(cells: Cells, metadata: Metadata, largest: int | None, limit: int) -> Evidence:
@@ -321,18 +360,25 @@ def _from_reported(sample_set: SampleSet, limits: Sequence[int]) -> _Found:
     jitter = reported.jitter_ns
     if jitter is None:
         jitter = _jitter(reported.min_ns, reported.mean_ns, reported.max_ns)
-    figures = replace(
-        _unknown(metadata),
-        n=reported.n,
+    sampled = Figures(
         mean_ns=reported.mean_ns,
         median_ns=reported.median_ns,
         min_ns=reported.min_ns,
-        max_ns=reported.max_ns,
         jitter_ns=jitter,
         stdev_ns=reported.stdev_ns,
-        notes=metadata.notes if metadata.sums_up else (*metadata.notes, _ONLY_PRINTED),
     )
     missed = metadata.missed_periods or 0
+    counted = metadata.missed_periods is not None and reported.n is not None
+    figures = replace(
+        _unknown(sample_set),
+        n=reported.n,
+        max_ns=reported.max_ns,
+        **vars(sampled if not missed else Figures()),
+        n_due=(reported.n or 0) + missed if counted else None,
+        skipped_unknown=missed,
+        sampled=sampled,
+        notes=metadata.notes if metadata.sums_up else (*metadata.notes, _ONLY_PRINTED),
+    )
     return figures, {
         limit: _with_skipped(
             _reported_evidence(reported, metadata, limit),

@@ -1,28 +1,9 @@
-"""Does a sample set show that a deadline is met? Never just "maximum below limit"."""
+"""The verdict on a deadline: never just "maximum below limit"."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from latenz.model import Deadline
-from latenz.statistics.exceedance import exceedance_upper
-
 Outcome = Literal["meets", "violates", "not shown"]
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What a sample set knows about one limit.
-
-    Attributes:
-        exceeding: Activations known to have exceeded it; skipped activations are among them.
-        undecided: Activations that may or may not have: values whose resolution or histogram
-            cell straddles the limit, or that are only known to lie beyond a histogram's range.
-        trials: All activations, skipped ones included; 0 where the source does not say.
-    """
-
-    exceeding: int
-    undecided: int
-    trials: int
 
 
 @dataclass(frozen=True)
@@ -32,62 +13,47 @@ class Verdict:
     Attributes:
         name: Name of the deadline.
         limit_ns: The limit every latency must stay within.
-        verdict: `violates` if any activation is known to have exceeded the limit; `meets` if
-            every one is known to have kept it and they bound the probability of exceeding it at
-            or below `allowed`; otherwise `not shown`.
+        verdict: `meets` if what bounds lateness from above is within what is allowed; `violates`
+            if what bounds it from below is not (where nothing is allowed: if anything was late);
+            otherwise `not shown`.
         exceeding: Activations known to have exceeded the limit (skipped ones are among them).
-        exceedance_upper: Upper confidence bound on the probability of exceeding the limit
-            (Clopper-Pearson), counting undecided activations as exceeding.
-        confidence: Confidence level of that bound, one-sided.
+        exceedance_lower: Lower confidence bound on the share of activations that exceed it.
+        exceedance_upper: Upper confidence bound on it, undecided activations counted as late.
+        confidence: Confidence level of each bound, one-sided.
         trials: Activations judged: samples and skipped activations; 0 where the source does not
             tell how many there were.
         undecided: Activations whose recorded value does not tell on which side they were.
-        allowed: Largest probability of exceeding the limit that counts as meeting it.
+        allowed: How much lateness is allowed, as it was written.
+        episodes: Episodes of lateness seen; None where only the number of late ones is known.
+        observed_s: How long was measured; None where the source does not tell.
+        rate_upper_per_h: Upper confidence bound on the episodes in an hour; None likewise.
+        block_ns: What counts as one independent piece of evidence for a share: the deadline's
+            burst, or as long as the data depend on each other if that is longer.
+        needed_s: How long one has to measure in all for a verdict, if lateness goes on as it
+            did; None if the verdict is there, or if no measurement can show it.
+        needed_for: Which verdict that would be.
         max_ns: The largest latency seen, None where the source cannot tell.
+        error: The probability of as little lateness as was seen, if it were as much as is
+            allowed: 1 - confidence or less where the verdict is `meets`.
+        sentence: What was seen, what it shows and what it assumes.
     """
 
     name: str
     limit_ns: int
     verdict: Outcome
     exceeding: int
+    exceedance_lower: float
     exceedance_upper: float
     confidence: float
     trials: int
     undecided: int
-    allowed: float
+    allowed: str
+    episodes: int | None
+    observed_s: float | None
+    rate_upper_per_h: float | None
+    block_ns: int
+    needed_s: float | None
+    needed_for: Outcome | None
     max_ns: int | None
-
-
-def judge(
-    deadline: Deadline, evidence: Evidence, max_ns: int | None, confidence: float = 0.95
-) -> Verdict:
-    """Judge one deadline.
-
-    Args:
-        deadline: The limit and how rarely it may be exceeded.
-        evidence: What the sample set knows about that limit.
-        max_ns: The largest latency seen, None where the source cannot tell.
-        confidence: One-sided confidence level of the bound.
-
-    Raises:
-        BadInput: `confidence` is not between 0 and 1.
-    """
-    possible = min(evidence.exceeding + evidence.undecided, evidence.trials)
-    upper = exceedance_upper(possible, evidence.trials, confidence)
-    outcome: Outcome = "not shown"
-    if evidence.exceeding:
-        outcome = "violates"
-    elif not evidence.undecided and upper <= deadline.exceedance:
-        outcome = "meets"
-    return Verdict(
-        name=deadline.name,
-        limit_ns=deadline.limit_ns,
-        verdict=outcome,
-        exceeding=evidence.exceeding,
-        exceedance_upper=upper,
-        confidence=confidence,
-        trials=evidence.trials,
-        undecided=evidence.undecided,
-        allowed=deadline.exceedance,
-        max_ns=max_ns,
-    )
+    error: float
+    sentence: str

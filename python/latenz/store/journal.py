@@ -1,10 +1,10 @@
 """The journal that a probe appends to while it measures: whole frames survive any kill.
 
 Layout (little endian). File header, 32 bytes: magic `LATENZJ1`, u32 version = 1, u32 CPU,
-i64 period_ns (0: not periodic), i64 reserved. Then frames: u32 magic "LFRM", u32 record count,
-u32 CRC-32 of the records, u32 reserved; then that many records of two i64: `t_ns`, when the
-activation was due, and `latency_ns`. Due times lie whole periods apart, so the activations
-skipped after a late one follow from the next due time.
+i64 period_ns (0: not periodic), i64 reserved. CPU 0xFFFFFFFF: the samples have none of their own.
+Then frames: u32 magic "LFRM", u32 record count, u32 CRC-32 of the records, u32 reserved; then that
+many records of two i64: `t_ns`, when the activation was due, and `latency_ns`. Due times lie whole
+periods apart, so the activations skipped after a late one follow from the next due time.
 """
 
 import mmap
@@ -24,6 +24,8 @@ MAGIC = b"LATENZJ1"
 VERSION = 1
 _HEADER = struct.Struct("<8sIIqq")
 _FRAME = struct.Struct("<IIII")
+_NO_CPU = 0xFFFFFFFF
+_CPUS = 1 << 31  # the kernel numbers them by an int
 _FRAME_MAGIC = 0x4D52464C
 RECORD = np.dtype([("t_ns", "<i8"), ("latency_ns", "<i8")])
 _BATCH_RECORDS = 1 << 20
@@ -36,7 +38,7 @@ class Journal:
     """A journal file, possibly cut short.
 
     Attributes:
-        cpu: The CPU it was recorded on.
+        cpu: The CPU it was recorded on; None: on any.
         period_ns: Distance of the due times; 0 if they are not periodic.
         damaged_bytes: Bytes after the last whole frame, known after a full pass.
     """
@@ -48,9 +50,16 @@ class Journal:
             head = file.read(_HEADER.size)
         if len(head) < _HEADER.size or not head.startswith(MAGIC):
             raise BadInput("is not a Latenz journal", str(path), "its first bytes are LATENZJ1")
-        _, version, self.cpu, self.period_ns, _ = _HEADER.unpack(head)
-        if version != VERSION or self.period_ns < 0:
+        _, version, cpu, self.period_ns, _ = _HEADER.unpack(head)
+        self.cpu: int | None = None if cpu == _NO_CPU else cpu
+        if version != VERSION:
             raise BadInput(f"has journal version {version}", str(path), f"known is {VERSION}")
+        if not 0 <= self.period_ns < 2**62:
+            raise BadInput(
+                f"has a period of {self.period_ns} ns", str(path), "0 to 2^62 - 1 can be"
+            )
+        if self.cpu is not None and self.cpu >= _CPUS:
+            raise BadInput(f"is of CPU {self.cpu}", str(path), f"0 to {_CPUS - 1} can be")
 
     def frames(self) -> Iterator[Records]:
         """Give the records of each whole frame; stop at the first that is cut short or damaged."""

@@ -1,19 +1,21 @@
 """Sample sets in Parquet files, with their metadata inside, read and written in bounded memory."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from latenz.errors import BadInput
+from latenz.errors import BadInput, first_mistake
+from latenz.files import replacing
 from latenz.model import Form, Metadata, SampleSet, TimeBase
 
 KEY = b"latenz"
 ROW_GROUP = 1 << 20
 _KNOWN = ("latency_ns", "t_ns", "missed", "handling", "width_ns", "count")
+DAMAGES = (OSError, UnicodeDecodeError, pa.ArrowException)
+"""What reading a file raises that is no sound Parquet file."""
 _NO_TIME_BASE = "the file states no time base; taken for silicon"
 
 
@@ -22,14 +24,14 @@ def write_parquet(sample_set: SampleSet, path: Path) -> int:
 
     The file appears only when it is whole; a failure leaves nothing behind.
     """
-    partial = path.with_name(path.name + ".partial")
     schema = pa.schema(
         [pa.field(name, pa.int64(), nullable=False) for name in sample_set.columns],
         metadata={KEY: sample_set.metadata.model_dump_json().encode()},
     )
     rows = 0
-    try:
-        with pq.ParquetWriter(
+    with (
+        replacing(path) as partial,
+        pq.ParquetWriter(
             partial,
             schema,
             compression="zstd",
@@ -38,22 +40,19 @@ def write_parquet(sample_set: SampleSet, path: Path) -> int:
             # smaller than plain values, and faster to read
             column_encoding=dict.fromkeys(sample_set.columns, "DELTA_BINARY_PACKED"),
             write_page_checksum=True,
-        ) as writer:
-            for batch in sample_set.batches():
-                arrays = [batch.column(name) for name in sample_set.columns]
-                table = pa.Table.from_arrays(arrays, schema=schema)
-                writer.write_table(table, row_group_size=ROW_GROUP)
-                rows += len(batch)
-        partial.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink()
-        raise BadInput(
-            f"cannot be written ({error.strerror or error})",
-            str(path),
-            "free or name another place",
-        ) from None
+        ) as writer,
+    ):
+        for batch in sample_set.batches():
+            arrays = [batch.column(name) for name in sample_set.columns]
+            table = pa.Table.from_arrays(arrays, schema=schema)
+            writer.write_table(table, row_group_size=ROW_GROUP)
+            rows += len(batch)
     return rows
+
+
+def reason(error: Exception) -> str:
+    """Return in a few words what an error of pyarrow says."""
+    return (str(error).splitlines() or ["no reason is told"])[0][:200]
 
 
 def open_parquet(path: Path, metadata: Metadata | None = None) -> SampleSet:
@@ -64,9 +63,8 @@ def open_parquet(path: Path, metadata: Metadata | None = None) -> SampleSet:
     """
     try:
         schema = pq.read_schema(path)
-    except (OSError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise BadInput(f"is not a whole Parquet file ({reason})", str(path)) from None
+    except DAMAGES as error:
+        raise BadInput(f"is not a whole Parquet file ({reason(error)})", str(path)) from None
     columns = tuple(name for name in _KNOWN if name in schema.names)
     _check_columns(path, schema, columns)
     form: Form = "histogram" if "count" in columns else "samples"
@@ -77,8 +75,8 @@ def open_parquet(path: Path, metadata: Metadata | None = None) -> SampleSet:
             file = pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
             for batch in file.iter_batches(batch_size=ROW_GROUP, columns=chosen):
                 yield _as_int64(path, batch.select(chosen))
-        except (OSError, pa.ArrowException) as error:
-            raise BadInput(f"is damaged ({str(error).splitlines()[0]})", str(path)) from None
+        except DAMAGES as error:
+            raise BadInput(f"is damaged ({reason(error)})", str(path)) from None
 
     opened = SampleSet(metadata or _metadata(path, schema), form, batches, columns)
     opened.path = path
@@ -86,6 +84,11 @@ def open_parquet(path: Path, metadata: Metadata | None = None) -> SampleSet:
 
 
 def _check_columns(path: Path, schema: pa.Schema, columns: tuple[str, ...]) -> None:
+    folded = [name.casefold() for name in schema.names]
+    if len(set(folded)) < len(folded):
+        raise BadInput("has two columns of one name", str(path), "names differ by more than case")
+    if "count" in columns and "width_ns" not in columns:
+        raise BadInput("has a column count without width_ns", str(path), "a histogram needs both")
     if "latency_ns" not in columns:
         raise BadInput(
             "has no column latency_ns", str(path), f"columns are: {', '.join(schema.names)[:200]}"
@@ -118,6 +121,4 @@ def _metadata(path: Path, schema: pa.Schema) -> Metadata:
     try:
         return Metadata.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise BadInput(f"its metadata is wrong at {place} ({first['msg']})", str(path)) from None
+        raise BadInput(f"its metadata {first_mistake(error)}", str(path)) from None

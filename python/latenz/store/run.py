@@ -10,12 +10,13 @@ import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from latenz.errors import BadInput
-from latenz.model import Form, Metadata, Reported, SampleSet
+from latenz.errors import BadInput, as_called, first_mistake
+from latenz.files import OwnFolder, file_in, replacing
+from latenz.model import Count, Form, Line, Metadata, Nanoseconds, Reported, SampleSet
 from latenz.store.journal import Journal, journal_sample_set
 from latenz.store.parquet import open_parquet, write_parquet
 
@@ -33,6 +34,16 @@ class SetEntry(BaseModel):
     state: State
     metadata: Metadata
 
+    @field_validator("metadata")
+    @classmethod
+    def _fits_together(cls, metadata: Metadata) -> Metadata:
+        told = metadata.reported
+        extremes = (told.min_ns, told.max_ns) if told else ()
+        known = [each for each in extremes if each is not None]
+        if known != sorted(known):
+            raise ValueError("the minimum is above the maximum")
+        return metadata
+
 
 class RunInfo(BaseModel):
     """The content of `run.json`."""
@@ -41,16 +52,16 @@ class RunInfo(BaseModel):
     format: Literal[1] = 1
     created: str
     status: Status = "running"
-    command: list[str] = Field(default_factory=list)
+    command: list[Line] = Field(default_factory=list)
     experiment: dict[str, Any] | None = None
     seed: int | None = None
     environment: dict[str, Any] = Field(default_factory=dict)
     conditions: list[dict[str, Any]] = Field(default_factory=list)
     """What happened in each condition: times, engine and stressor accounts, why not measured."""
-    condition_order: list[str] = Field(default_factory=list)
+    condition_order: list[Line] = Field(default_factory=list)
     """Conditions as the experiment lists them; they are measured in random order."""
     published: list[str] = Field(default_factory=list)
-    notes: list[str] = Field(default_factory=list)
+    notes: list[Line] = Field(default_factory=list)
     sample_sets: list[SetEntry] = Field(default_factory=list)
 
 
@@ -61,17 +72,22 @@ class RunWriter:
         folder: Where to write; made if absent.
         info: What is known at the start, the defaults of `RunInfo` otherwise.
 
+    Attributes:
+        folder: Where to write what belongs to the run: `folder` as given, or what holds it where
+            another user could exchange that (`OwnFolder`).
+        info: What `run.json` will hold.
+
     Raises:
-        BadInput: The folder exists and is not empty, or cannot be written.
+        BadInput: The folder exists and is not empty, is another user's, or cannot be written.
     """
 
     def __init__(self, folder: Path, **info: Any) -> None:
-        self.folder = folder
+        self._own = OwnFolder(folder)
+        self.folder = self._own.path
         created = datetime.now(UTC).isoformat(timespec="seconds")
         self.info = RunInfo(**{"created": created, **info})
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            occupied = any(folder.iterdir())
+            occupied = any(self.folder.iterdir())
         except OSError as error:
             raise BadInput(f"cannot be written ({error.strerror})", str(folder)) from None
         if occupied:
@@ -123,16 +139,13 @@ class RunWriter:
 
     def save(self) -> None:
         """Replace `run.json` by the present state, whole or not at all."""
-        path = self.folder / "run.json"
-        partial = path.with_suffix(".json.partial")
-        try:
-            with partial.open("w", encoding="utf-8") as file:
-                file.write(self.info.model_dump_json(indent=1) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        except OSError as error:
-            raise BadInput(f"cannot be written ({error.strerror})", str(path)) from None
+        with (
+            replacing(self.folder / "run.json") as partial,
+            partial.open("w", encoding="utf-8") as file,
+        ):
+            file.write(as_called(self.info.model_dump_json(indent=1), _in_json) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
 
     def _store(self, entry: SetEntry, sample_set: SampleSet) -> None:
         folder = self.folder / entry.folder
@@ -158,6 +171,10 @@ class RunWriter:
         return next(folder for folder in candidates if folder not in taken)
 
 
+def _in_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
 class Run:
     """A run folder, opened for reading.
 
@@ -176,7 +193,7 @@ class Run:
     @classmethod
     def open(cls, path: Path) -> "Run":
         """Open a run folder, also one that is still being written or whose writer was killed."""
-        info = _read_info(path / "run.json")
+        info = _read_info(path)
         rank = {condition: i for i, condition in enumerate(info.condition_order)}
         entries = sorted(
             info.sample_sets, key=lambda entry: rank.get(entry.metadata.condition or "", len(rank))
@@ -185,25 +202,26 @@ class Run:
         return cls(path, info, [sample_set for sample_set in opened if sample_set is not None])
 
 
-def _read_info(path: Path) -> RunInfo:
-    try:
-        return RunInfo.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
+def _read_info(folder: Path) -> RunInfo:
+    path = file_in(folder, "run.json")
+    if path is None:
         raise BadInput(
             "is not a run folder: it has no run.json",
-            str(path.parent),
+            str(folder),
             "give one that `latenz run` wrote",
-        ) from None
+        )
+    try:
+        return RunInfo.model_validate_json(path.read_bytes())
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise BadInput(f"is wrong at {place}: {first['msg']}", str(path)) from None
+        raise BadInput(first_mistake(error), str(path)) from None
 
 
 def _open_entry(run: Path, entry: SetEntry) -> SampleSet | None:
     """Open a set in whatever form it has reached; None if nothing was recorded yet."""
+    if "\0" in entry.folder:
+        raise BadInput(f"folder {entry.folder!r} is no name", str(run / "run.json"))
     folder = (run / entry.folder).resolve()
     if not folder.is_relative_to(run.resolve()):
         raise BadInput(f"folder {entry.folder!r} leaves the run", str(run / "run.json"))
@@ -211,10 +229,10 @@ def _open_entry(run: Path, entry: SetEntry) -> SampleSet | None:
         return None
     if entry.form == "summary" and entry.state == "complete":
         return SampleSet.from_columns(entry.metadata)
-    if (folder / "samples.parquet").exists():
-        sample_set = open_parquet(folder / "samples.parquet", entry.metadata)
-        if (folder / "peaks.parquet").exists():
-            sample_set.peaks = open_parquet(folder / "peaks.parquet", entry.metadata)
+    if samples := file_in(run, f"{entry.folder}/samples.parquet"):
+        sample_set = open_parquet(samples, entry.metadata)
+        if peaks := file_in(run, f"{entry.folder}/peaks.parquet"):
+            sample_set.peaks = open_parquet(peaks, entry.metadata)
         return sample_set
     recorded = open_recording(folder, entry.metadata)
     if recorded is None and entry.state == "complete":
@@ -228,10 +246,10 @@ def open_recording(folder: Path, metadata: Metadata) -> SampleSet | None:
     Raises:
         BadInput: It is damaged.
     """
-    if (folder / "samples.journal").exists():
-        return _open_samples(folder / "samples.journal", metadata)
-    if (folder / "histogram.json").exists():
-        return _open_histogram(folder, metadata)
+    if journal := file_in(folder, "samples.journal"):
+        return _open_samples(journal, metadata)
+    if histogram := file_in(folder, "histogram.json"):
+        return open_histogram(histogram, metadata)
     return None
 
 
@@ -252,22 +270,44 @@ class _RecordedHistogram(BaseModel):
     """`histogram.json`, which the probe replaces as a whole while it records."""
 
     version: Literal[1]
-    cpu: int
-    period_ns: int
-    n: int
+    cpu: Count | None
+    period_ns: Count
+    n: Count
     sum_ns: int
-    min_ns: int
-    max_ns: int
-    max_t_ns: int
-    missed: int
-    cells: list[tuple[int, int, int]]
+    min_ns: Nanoseconds
+    max_ns: Nanoseconds
+    max_t_ns: Nanoseconds
+    missed: Count
+    cells: list[tuple[Nanoseconds, Count, Count]]
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        counts = [count for _, _, count in self.cells]
+        if any(width < 1 or max(abs(low), width) >= 1 << 62 for low, width, _ in self.cells):
+            raise ValueError("a cell lies nowhere")
+        if min(counts, default=0) < 0 or not (self.n == 0 or 0 < sum(counts) <= self.n < 1 << 62):
+            raise ValueError("its counts are not those of its samples")
+        if self.n and not self.min_ns * self.n <= self.sum_ns <= self.max_ns * self.n:
+            raise ValueError("its sum, minimum and maximum are not of the same samples")
+        filled = [(low, low + width) for low, width, count in self.cells if count]
+        if filled and not min(filled)[0] <= self.min_ns < min(filled)[1]:
+            raise ValueError("its minimum lies in no cell")
+        if filled and self.max_ns < max(filled)[0]:
+            raise ValueError("its maximum lies below its cells")
+        if sum(counts) == self.n and filled and self.max_ns >= max(filled)[1]:
+            raise ValueError("its maximum lies in no cell")
+        return self
 
 
-def _open_histogram(folder: Path, metadata: Metadata) -> SampleSet | None:
-    path = folder / "histogram.json"
+def open_histogram(path: Path, metadata: Metadata) -> SampleSet | None:
+    """Open a histogram of the probe; None if nothing is in it.
+
+    Raises:
+        BadInput: It is damaged.
+    """
     try:
         recorded = _RecordedHistogram.model_validate(json.loads(path.read_bytes()))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"is damaged ({str(error).splitlines()[0]})", str(path)) from None
     if recorded.n == 0:
         return None
@@ -285,6 +325,6 @@ def _open_histogram(folder: Path, metadata: Metadata) -> SampleSet | None:
     )
     lowest, width, count = zip(*recorded.cells, strict=True)
     sample_set = SampleSet.from_columns(known, latency_ns=lowest, width_ns=width, count=count)
-    if (folder / "peaks.journal").exists():
-        sample_set.peaks = journal_sample_set(folder / "peaks.journal", known)
+    if peaks := file_in(path.parent, "peaks.journal"):
+        sample_set.peaks = journal_sample_set(peaks, known)
     return sample_set

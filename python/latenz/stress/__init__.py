@@ -5,10 +5,16 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from latenz.stress.base import Stressor, StressorSettings
+from latenz.stress.hackbench import Hackbench, HackbenchSettings
+from latenz.stress.kernel_compile import KernelCompile, KernelCompileSettings
 from latenz.stress.memory import MemoryLoad, MemorySettings
 from latenz.stress.none import NoLoad, NoneSettings
 from latenz.stress.spin import SpinSettings
 from latenz.stress.stress_ng import (
+    Disk,
+    DiskSettings,
+    Network,
+    NetworkSettings,
     StressNgAll,
     StressNgAllSettings,
     StressNgCpu,
@@ -16,13 +22,25 @@ from latenz.stress.stress_ng import (
 )
 
 AnyStressorSettings = Annotated[
-    NoneSettings | SpinSettings | StressNgCpuSettings | StressNgAllSettings | MemorySettings,
+    NoneSettings
+    | SpinSettings
+    | StressNgCpuSettings
+    | StressNgAllSettings
+    | MemorySettings
+    | HackbenchSettings
+    | KernelCompileSettings
+    | NetworkSettings
+    | DiskSettings,
     Field(discriminator="kind"),
 ]
 """Settings of any load, told apart by `kind`."""
 
 STRESSORS: dict[str, type[Stressor[Any]]] = {
-    stressor.name: stressor for stressor in (NoLoad, StressNgCpu, StressNgAll, MemoryLoad)
+    stressor.name: stressor
+    for stressor in (
+        *(NoLoad, StressNgCpu, StressNgAll, MemoryLoad),
+        *(Hackbench, KernelCompile, Network, Disk),
+    )
 }
 """Every load of this machine by its name."""
 

@@ -2,11 +2,17 @@
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar
+
+from pydantic import Field
 
 from latenz.activity import Activity
-from latenz.engines.base import Obstacle
-from latenz.settings import Duration, Settings
+from latenz.engines.base import Obstacle, forbidden_cpus
+from latenz.settings import CpuList, Duration, Settings
+
+PER_CPU: Final = "per-cpu"
+PerCpu = Literal["per-cpu"]
+Instances = Annotated[int, Field(ge=1, le=1024)]
 
 
 class StressorSettings(Settings):
@@ -15,6 +21,9 @@ class StressorSettings(Settings):
     kind: str
     settle: Duration = 2_000_000_000
     """How long the load runs before measuring starts."""
+    cpus: CpuList | None = None
+    """CPUs that the load runs on; None: those that programs are started on, so that isolated ones
+    are left alone."""
 
 
 SettingsT = TypeVar("SettingsT", bound=StressorSettings)
@@ -33,17 +42,26 @@ class Stressor(Activity, Generic[SettingsT]):
     settings_type: ClassVar[type[StressorSettings]]
     output_file = "stressor.out"
     log_file = "stressor.log"
-    scratch = True
 
     def __init__(self, settings: SettingsT, folder: Path, planned_ns: int) -> None:
         super().__init__(folder)
+        self.cpus = frozenset(settings.cpus or ()) or self.cpus
         self.settings = settings
         self.planned_ns = planned_ns
 
     @classmethod
-    @abstractmethod
     def obstacle(cls, settings: SettingsT) -> Obstacle | None:
         """Return why this load cannot run here, or None if it can."""
+        return cls.missing() or forbidden_cpus(settings.cpus or ())
+
+    @classmethod
+    @abstractmethod
+    def missing(cls) -> Obstacle | None:
+        """Return that the load's program is not here, or None if it is."""
+
+    def _count(self, instances: int | PerCpu) -> int:
+        """Return how many instances are asked for."""
+        return instances if isinstance(instances, int) else len(self.cpus)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -1,12 +1,11 @@
 """Memory bandwidth, by Latenz' own load with the kernels of STREAM."""
 
 import json
-import os
 from typing import Any, Literal
 
 from pydantic import Field
 
-from latenz.engines.base import Obstacle, forbidden_cpus, missing_own_program
+from latenz.engines.base import Obstacle, missing_own_program
 from latenz.programs import probe_program
 from latenz.settings import CpuList, format_cpu_list
 from latenz.stress.base import Stressor, StressorSettings
@@ -18,8 +17,6 @@ class MemorySettings(StressorSettings):
     """Load like that of `coppik2025`: STREAM, with arrays larger than the caches."""
 
     kind: Literal["memory"]
-    cpus: CpuList | None = None
-    """CPUs that load the memory; None: all that this process may run on."""
     spare: CpuList = ()
     """CPUs to leave to what is measured, as long as others are left for the load."""
     array_bytes: int = Field(default=32 * 1024 * 1024, ge=4096, le=1 << 40)
@@ -35,9 +32,9 @@ class MemoryLoad(Stressor[MemorySettings]):
     settings_type = MemorySettings
 
     @classmethod
-    def obstacle(cls, settings: MemorySettings) -> Obstacle | None:
-        """Return why this load cannot run here, or None if it can."""
-        return missing_own_program(_PROGRAM) or forbidden_cpus(settings.cpus or ())
+    def missing(cls) -> Obstacle | None:
+        """Return that the load's program is not here, or None if it is."""
+        return missing_own_program(_PROGRAM)
 
     def arguments(self) -> list[str]:
         """Return the program with its arguments."""
@@ -48,7 +45,7 @@ class MemoryLoad(Stressor[MemorySettings]):
         return [program, f"--array-bytes={settings.array_bytes}", *cpus, *kernel]
 
     def _cpus(self) -> tuple[int, ...]:
-        chosen = self.settings.cpus or tuple(sorted(os.sched_getaffinity(0)))
+        chosen = tuple(sorted(self.cpus))
         return tuple(cpu for cpu in chosen if cpu not in self.settings.spare) or chosen
 
     @property

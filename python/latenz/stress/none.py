@@ -21,7 +21,7 @@ class NoLoad(Stressor[NoneSettings]):
     settings_type = NoneSettings
 
     @classmethod
-    def obstacle(cls, settings: NoneSettings) -> Obstacle | None:  # noqa: ARG003
+    def missing(cls) -> Obstacle | None:
         """Return None: this can be had everywhere."""
         return None
 

@@ -1,6 +1,8 @@
 """The publications' loads, by real stress-ng."""
 
+import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,7 +10,16 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from latenz.engines.base import Obstacle, missing_program, program_version, seconds
-from latenz.stress.base import SettingsT, Stressor, StressorSettings
+from latenz.files import scratch_place
+from latenz.settings import Size
+from latenz.stress.base import (
+    PER_CPU,
+    Instances,
+    PerCpu,
+    SettingsT,
+    Stressor,
+    StressorSettings,
+)
 
 INSTALL = "apt-get install stress-ng"
 
@@ -49,15 +60,32 @@ def _stressor_name(name: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_stressor_name)]
-Instances = Annotated[int, Field(ge=1, le=1024)]
 
 
 class StressNgCpuSettings(StressorSettings):
-    """`stress-ng --cpu N --cpu-method all`, the load of `alonso2021`."""
+    """`stress-ng --cpu N --cpu-method all`, the load of `alonso2021` with N = 4."""
 
     kind: Literal["stress-ng-cpu"]
-    instances: Instances = 4
+    instances: Instances | PerCpu = PER_CPU
+    """Processes; `per-cpu`: one for each CPU that the load runs on."""
     method: Name = "all"
+
+
+class NetworkSettings(StressorSettings):
+    """TCP and UDP between processes of this machine, over its loopback device."""
+
+    kind: Literal["network"]
+    instances: Instances | PerCpu = PER_CPU
+    """Pairs of processes for each of the two protocols; `per-cpu`: one for each CPU."""
+
+
+class DiskSettings(StressorSettings):
+    """Files that are written, synchronised and read, in a temporary folder (`TMPDIR`)."""
+
+    kind: Literal["disk"]
+    instances: Instances = 1
+    """Processes, each with a file of its own."""
+    file_size: Annotated[Size, Field(ge=1 << 20, le=1 << 40)] = 64 << 20
 
 
 class StressNgAllSettings(StressorSettings):
@@ -91,11 +119,11 @@ class StressNgAllSettings(StressorSettings):
 
 
 class _StressNg(Stressor[SettingsT]):
-    """What both loads share."""
+    """What these loads share."""
 
     @classmethod
-    def obstacle(cls, settings: SettingsT) -> Obstacle | None:  # noqa: ARG003 - all need the same
-        """Return why this load cannot run here, or None if it can."""
+    def missing(cls) -> Obstacle | None:
+        """Return that stress-ng is not here, or None if it is."""
         return missing_program("stress-ng", INSTALL)
 
     def _common(self) -> list[str]:
@@ -125,15 +153,73 @@ class _StressNg(Stressor[SettingsT]):
 
 
 class StressNgCpu(_StressNg[StressNgCpuSettings]):
-    """Computes with all of stress-ng's CPU methods, one after the other, on four processes."""
+    """Computes with all of stress-ng's CPU methods, one after the other."""
 
     name = "stress-ng-cpu"
     settings_type = StressNgCpuSettings
 
     def arguments(self) -> list[str]:
         """Return the program with its arguments."""
-        chosen = [f"--cpu={self.settings.instances}", f"--cpu-method={self.settings.method}"]
-        return [*self._common(), *chosen]
+        count = self._count(self.settings.instances)
+        return [*self._common(), f"--cpu={count}", f"--cpu-method={self.settings.method}"]
+
+
+class Network(_StressNg[NetworkSettings]):
+    """Sends over TCP and UDP to itself."""
+
+    name = "network"
+    settings_type = NetworkSettings
+
+    def arguments(self) -> list[str]:
+        """Return the program with its arguments."""
+        count = self._count(self.settings.instances)
+        return [*self._common(), f"--sock={count}", f"--udp={count}"]
+
+
+class Disk(_StressNg[DiskSettings]):
+    """Writes and reads files in its scratch folder."""
+
+    name = "disk"
+    settings_type = DiskSettings
+
+    @classmethod
+    def obstacle(cls, settings: DiskSettings) -> Obstacle | None:
+        """Return why this load cannot run here, or None if it can."""
+        place = scratch_place()
+        wanted = 2 * settings.instances * settings.file_size
+        if shutil.disk_usage(place).free < wanted:
+            reason = f"{place} has less than {wanted >> 20} MiB free"
+            return Obstacle(reason, "make room, name another place by TMPDIR, or write less")
+        return super().obstacle(settings)
+
+    def arguments(self) -> list[str]:
+        """Return the program with its arguments; its files go where it is started."""
+        settings = self.settings
+        return [
+            *self._common(),
+            f"--hdd={settings.instances}",
+            f"--hdd-bytes={settings.file_size}",
+            "--hdd-opts=fsync",
+        ]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the sample sets must say about the load."""
+        place = scratch_place()
+        if file_system_of(place) not in ("tmpfs", "ramfs"):
+            return ()
+        return (f"the files of the load lay in memory, not on a disk: {place}; see TMPDIR",)
+
+
+def file_system_of(path: Path) -> str | None:
+    """Return the type of the file system that a path is on; None if that cannot be told."""
+    device = path.stat().st_dev
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
+        before, _, after = line.partition(" - ")
+        if before.split()[2] == wanted:
+            return after.split()[0]
+    return None
 
 
 class StressNgAll(_StressNg[StressNgAllSettings]):

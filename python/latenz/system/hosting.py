@@ -23,7 +23,7 @@ GUEST_MEMORY = 0x4000_0000
 """Where a guest's memory begins for it."""
 GUEST_END = 0x8_0000_0000
 """First address that no guest's memory or device reaches."""
-FIRST_INTERRUPT, LAST_INTERRUPT = 32, 127
+FIRST_INTERRUPT, LAST_INTERRUPT = 32, 1019
 """Numbers of interrupts at the guest that are not its processor's own."""
 USUAL_INTERRUPT = 64
 """Number of the first source's interrupt at its guest."""
@@ -108,6 +108,7 @@ class Partition:
         cpu: The processor: 0 for partitions with slots, another one for those without.
         on_fault: What becomes of a guest that does what it may not do.
         devices: Devices that it has for itself.
+        restarts: After so many faults it is stopped, though they restart it.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Partition:
     cpu: int = 0
     on_fault: OnFault = "stop"
     devices: tuple[Device, ...] = ()
+    restarts: int = 10
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "devices", tuple(self.devices))
@@ -129,6 +131,7 @@ class Partition:
         if self.on_fault not in get_args(OnFault):
             what = f"{shown(self.on_fault)} is no way out"
             raise BadField(self, ("on_fault",), what, " or ".join(get_args(OnFault)))
+        check_whole(self, "restarts", 0, _MOST_EVENTS, "")
         for at, device in enumerate(self.devices):
             if not isinstance(device, Device):
                 raise BadField(self, ("devices", at), f"{shown(device)} is no device", "Device")

@@ -271,7 +271,7 @@ class Source:
         arrival: When its interrupts arrive.
         monitor: Lets them be interposed in foreign slots; None: never.
         interrupt: Its number at the guest's interrupt controller under the hypervisor, 32 to
-            127; None: 64 for the first source, 65 for the second, and so on.
+            1019; None: 64 for the first source, 65 for the second, and so on.
         learning: What the hypervisor learns before it switches the monitor on; None: nothing.
     """
 
@@ -338,27 +338,32 @@ class Platform:
         monitor_ns: C_Mon, added to the top handler of a monitored source.
         schedule_ns: C_sched, paid once by each interposed bottom handler.
         context_switch_ns: C_ctx, paid twice by each interposed bottom handler.
+        limit_ns: C_lim, paid whenever a source that exceeds its event model is masked.
     """
 
     slot_switch_ns: int = 0
     monitor_ns: int = 0
     schedule_ns: int = 0
     context_switch_ns: int = 0
+    limit_ns: int = 0
 
     def __post_init__(self) -> None:
         switch, monitor = self.slot_switch_ns, self.monitor_ns
         schedule, context = self.schedule_ns, self.context_switch_ns
+        limit = self.limit_ns
         if not (
-            switch.__class__ is monitor.__class__ is schedule.__class__ is context.__class__ is int
+            switch.__class__ is monitor.__class__ is schedule.__class__ is context.__class__
+            and context.__class__ is limit.__class__ is int
             and 0 <= switch <= LONGEST_NS
             and 0 <= monitor <= LONGEST_NS
             and 0 <= schedule <= LONGEST_NS
             and 0 <= context <= LONGEST_NS
+            and 0 <= limit <= LONGEST_NS
         ):
             self._check()
 
     def _check(self) -> None:
-        for name in ("slot_switch_ns", "monitor_ns", "schedule_ns", "context_switch_ns"):
+        for name in self.__dataclass_fields__:
             check_whole(self, name, 0)
 
 

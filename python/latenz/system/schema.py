@@ -31,6 +31,8 @@ class PlatformSettings(Settings):
     """C_sched: paid once by each interposed bottom handler."""
     context_switch: Time = 0
     """C_ctx: paid twice by each interposed bottom handler."""
+    limit: Time = 0
+    """C_lim: paid whenever a source that exceeds its event model is masked."""
 
 
 class PolicySettings(Settings):
@@ -131,7 +133,7 @@ class DeviceSettings(Settings):
     size: Size
     """A multiple of 4 KiB."""
     interrupts: tuple[int, ...] = ()
-    """Numbers of its interrupts at the interrupt controller, 32 to 127."""
+    """Numbers of its interrupts at the interrupt controller, 32 to 1019."""
 
 
 class PartitionSettings(Settings):
@@ -147,6 +149,8 @@ class PartitionSettings(Settings):
     """The processor of a partition without slots, 1 to 3."""
     on_fault: OnFault = "stop"
     """What becomes of a guest that does what it may not do."""
+    restarts: int = 10
+    """With on_fault = "restart": after so many faults it is stopped all the same."""
     devices: tuple[DeviceSettings, ...] = ()
     """Devices that the guest has for itself."""
 
@@ -208,6 +212,7 @@ def _system(text: TomlFile[SystemFile]) -> System:
         platform.monitor,
         platform.schedule,
         platform.context_switch,
+        platform.limit,
     )
     slots = tuple(
         _built(text, ("slot", at), model.Slot, slot.partition, slot.length)
@@ -244,6 +249,7 @@ def _partition(text: TomlFile[SystemFile], at: int) -> hosting.Partition:
         wanted.cpu,
         wanted.on_fault,
         devices,
+        wanted.restarts,
     )
 
 

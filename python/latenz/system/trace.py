@@ -102,6 +102,8 @@ def _parquet_pieces(path: Path) -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from latenz.store.parquet import DAMAGES, reason
+
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
         for name, wanted in zip(COLUMNS, ("text", "integers"), strict=True):
@@ -115,9 +117,8 @@ def _parquet_pieces(path: Path) -> "Iterator[pa.RecordBatch]":
             source = batch.column("source").cast(pa.string()).dictionary_encode()
             times = batch.column("time_ns").cast(pa.int64())
             yield pa.RecordBatch.from_arrays([source, times], names=list(COLUMNS))
-    except pa.ArrowException as error:
-        reason = (str(error).splitlines() or ["damaged"])[0]
-        raise BadInput(f"is no sound Parquet file ({reason[:200]})", str(path)) from None
+    except DAMAGES as error:
+        raise BadInput(f"is no sound Parquet file ({reason(error)})", str(path)) from None
 
 
 def _is_text(kind: "pa.DataType") -> bool:

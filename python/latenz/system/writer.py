@@ -58,6 +58,7 @@ def _text(system: System, trace: str, folder: Path, comment: str) -> str:
         f"monitor = {_time(platform.monitor_ns)}",
         f"schedule = {_time(platform.schedule_ns)}",
         f"context_switch = {_time(platform.context_switch_ns)}",
+        f"limit = {_time(platform.limit_ns)}",
         "",
         "[policy]",
         f'mode = "{system.mode}"',
@@ -105,6 +106,7 @@ def _partition(partition: Partition, folder: Path) -> list[str]:
         f"memory = {partition.memory:#x}",
         f"cpu = {partition.cpu}",
         f'on_fault = "{partition.on_fault}"',
+        f"restarts = {partition.restarts}",
     ]
     for device in partition.devices:
         lines += ["", "[[partition.devices]]", f"physical = {device.physical:#x}"]

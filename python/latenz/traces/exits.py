@@ -5,10 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from latenz.console import Console
 from latenz.durations import format_duration
 from latenz.traces.advice import reason_named, remedy
 from latenz.traces.model import Exits, Lost, Summary
@@ -53,7 +52,7 @@ def print_exits(summary: Summary, console: Console | None = None) -> None:
     if not summary.has_exit_events:
         console.print("no exit events: kvm_exit was not recorded, or this kernel has none")
     for remark in remarks(summary):
-        console.print(escape(remark), style="dim")
+        console.print(remark, style="dim")
 
 
 def _print_remedies(exits: Sequence[Exits], console: Console) -> None:
@@ -67,7 +66,7 @@ def _print_remedies(exits: Sequence[Exits], console: Console) -> None:
     for name in dict.fromkeys(each.reason for each in sorted(costly, key=_by_cost)):
         if reason := reason_named(name):
             told = [*reason.tunings, *([reason.advice] if reason.advice else [])]
-            table.add_row(escape(name), reason.usual, escape(", ".join(told)))
+            table.add_row(name, reason.usual, ", ".join(told))
     if table.row_count:
         console.print(table)
 
@@ -152,7 +151,7 @@ def _busy_table(summary: Summary, exits: Sequence[Exits]) -> Table:
         span = next((one for one in summary.vcpus if one.vcpu == vcpu), None)
         of_all = f"{_share(total_ns, span.end_ns - span.start_ns):.1%} of its time" if span else ""
         table.add_row(
-            escape(vcpu),
+            vcpu,
             "all",
             f"{count:,}",
             format_duration(total_ns),
@@ -174,7 +173,7 @@ def _idle_table(exits: Sequence[Exits]) -> Table:
 
 
 def _names(exits: Exits) -> tuple[str, str]:
-    return escape(exits.vcpu), escape(exits.reason)
+    return exits.vcpu, exits.reason
 
 
 def _times(exits: Exits) -> tuple[str, str, str]:

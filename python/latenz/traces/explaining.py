@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from latenz.durations import format_duration
 from latenz.errors import BadInput
-from latenz.traces.causes import Cause, Scene
+from latenz.files import file_in
+from latenz.traces.causes import Cause
 from latenz.traces.join import Late, latest, samples_of, within
+from latenz.traces.scene import Scene
 from latenz.traces.wakeups import Window, clock_shift_ns, window_of
 
 if TYPE_CHECKING:
@@ -140,7 +142,7 @@ def of_run(path: Path) -> list[tuple[str, Path, Explained]]:
     run = Run.open(path)
     found = []
     for account in run.info.conditions:
-        traces = [_inside(path, str(each)) for each in account.get("traces", ())]
+        traces = [_file_of(path, str(each)) for each in account.get("traces", ())]
         if traces:
             label = traces[0].parent.name
             names = account.get("sample_sets", ())
@@ -151,10 +153,10 @@ def of_run(path: Path) -> list[tuple[str, Path, Explained]]:
     return found
 
 
-def _inside(folder: Path, name: str) -> Path:
+def _file_of(folder: Path, name: str) -> Path:
     """Return a file of a run; names come from `run.json` and must not lead out of it."""
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()) or not path.is_file():
+    path = file_in(folder, name)
+    if path is None:
         raise BadInput("is no file of the run", f"{folder}: {name}", "copy the whole run folder")
     return path
 

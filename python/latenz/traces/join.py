@@ -63,12 +63,24 @@ def _of_set(sample_set: SampleSet, most: int) -> list[Late]:
     cpu, name = metadata.cpu, metadata.name
     if metadata.worst:
         return [
-            Late(each.latency_ns, each.t_ns, cpu, name, _is_stolen(each.context))
+            Late(
+                each.latency_ns,
+                each.t_ns,
+                _place(each.context, cpu),
+                name,
+                _is_stolen(each.context),
+            )
             for each in metadata.worst
         ]
     if "t_ns" not in sample_set.columns:
         return []
     return [Late(latency, t_ns, cpu, name) for latency, t_ns in _scanned(sample_set, most)]
+
+
+def _place(context: Mapping[str, int | float | str], cpu: int | None) -> int | None:
+    """Return where a sample was taken: not all threads stay on a CPU, and others may move them."""
+    taken_on = context.get("cpu", cpu)
+    return taken_on if isinstance(taken_on, int) else cpu
 
 
 def _is_stolen(context: Mapping[str, int | float | str]) -> bool:

@@ -18,7 +18,11 @@ class Event:
 
     Whatever the file, `kvm_exit` has `reason` as its name, and `kvm_exit` and `kvm_entry` have
     `vcpu_id` (older kernels tell it only on entry); `sched_switch` has `prev_state` as letters
-    (R, R+, S, D ...). Events from text have all of it as `text`, too.
+    (R, R+, S, D ...). Events from text have all of it as `text`, too. Addresses of functions are
+    told by name; `kernel_stack` and `user_stack` have `stack`, the innermost function first.
+
+    Attributes:
+        flags: As ftrace prints them (`latenz.traces.flags`), empty if the file does not tell.
     """
 
     t_ns: int
@@ -27,6 +31,7 @@ class Event:
     comm: str
     name: str
     fields: dict[str, int | str]
+    flags: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,8 @@ class Candidate:
 
     Kinds: `exit` (not those of an idle guest), `wakeup` (woken until it ran), `timer` (the timer
     that woke it was due until it ran), `ready` (had to make way until it ran again; these three
-    of real-time threads and of virtual CPUs), `timerlat` (that tracer's sample) and `gap` (a
+    of real-time threads and of virtual CPUs), `blocked` (a real-time thread slept for something
+    that another thread held, until it ran), `timerlat` (that tracer's sample) and `gap` (a
     timer was due until its interrupt came, or time that the hwlat tracer found missing).
     """
 

@@ -30,6 +30,9 @@ _VECTORS = {
     "deferred_error_apic": "deferred error interrupt",
 }
 NORMAL_PRIORITY = 120
+_SOFTIRQS = (
+    "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU",
+)  # fmt: skip
 _AWAKE = 2**32 - 1  # what cpu_idle says when a CPU leaves its idle state
 
 
@@ -256,8 +259,12 @@ class Occupancy:
 
     def _timer(self, cpu: _Cpu, event: "Event") -> None:
         """A timer's callback, in the timer interrupt or, where the trace lacks that, for it."""
-        around = cpu.contexts[-1].name if cpu.contexts else "timer interrupt"
-        cpu.push("interrupt", f"{around}: {function_of(event)}", event.t_ns, timer=True)
+        is_soft = event.name == "timer_expire_entry"
+        kind: Kind = "softirq" if is_soft else "interrupt"
+        unseen = "softirq TIMER" if is_soft else "timer interrupt"
+        around = cpu.contexts[-1].name if cpu.contexts else unseen
+        kind = cpu.contexts[-1].kind if cpu.contexts else kind
+        cpu.push(kind, f"{around}: {function_of(event)}", event.t_ns, timer=True)
 
     def _timer_end(self, cpu: _Cpu, event: "Event") -> None:  # noqa: ARG002 - one of a table
         if cpu.contexts and cpu.contexts[-1].timer:
@@ -295,12 +302,19 @@ def interrupt_of(event: "Event") -> tuple[Kind, str, bool] | None:
         name = f" ({fields['name']})" if "name" in fields else ""
         return "interrupt", f"interrupt {fields.get('irq', '?')}{name}", begins
     if base == "softirq":
-        return "softirq", f"softirq {fields.get('action', fields.get('vec', '?'))}", begins
+        return "softirq", f"softirq {_softirq(event)}", begins
     if base == "ipi":
         return "interrupt", f"interrupt from another CPU ({fields.get('reason', '?')})", begins
     if base in _VECTORS:
         return "interrupt", _VECTORS[base], begins
     return None
+
+
+def _softirq(event: "Event") -> str:
+    """Return a softirq's name; recorded in binary it is a number (include/linux/interrupt.h)."""
+    vector = number(event, "vec", -1)
+    known = _SOFTIRQS[vector] if 0 <= vector < len(_SOFTIRQS) else "?"
+    return str(event.fields.get("action", known))
 
 
 def _interrupt_edge(cpu: _Cpu, event: "Event") -> None:
@@ -333,4 +347,6 @@ _HANDLERS = {
     "kvm_userspace_exit": Occupancy._user,
     "hrtimer_expire_entry": Occupancy._timer,
     "hrtimer_expire_exit": Occupancy._timer_end,
+    "timer_expire_entry": Occupancy._timer,
+    "timer_expire_exit": Occupancy._timer_end,
 }

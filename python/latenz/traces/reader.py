@@ -125,7 +125,8 @@ def _event(told: dict[str, Any]) -> Event:
     fields = {name: _value(value) for name, value in told["fields"].items()}
     if "vcpu" in fields:
         fields["vcpu_id"] = fields.pop("vcpu")
-    return Event(told["t_ns"], told["cpu"], told["pid"], told["comm"], told["name"], fields)
+    name, flags = told["name"], told.get("flags", "")
+    return Event(told["t_ns"], told["cpu"], told["pid"], told["comm"], name, fields, flags)
 
 
 def _value(value: int | str) -> int | str:

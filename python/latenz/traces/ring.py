@@ -12,7 +12,10 @@ from latenz.engines import Obstacle
 EVENTS = (
     "sched/sched_switch",
     "sched/sched_waking",
+    "sched/sched_wakeup",
     "sched/sched_migrate_task",
+    "sched/sched_pi_setprio",
+    "lock/contention_begin",
     "irq/irq_handler_entry",
     "irq/irq_handler_exit",
     "irq/softirq_entry",
@@ -31,17 +34,39 @@ EVENTS = (
     "irq_vectors/thermal_apic_exit",
     "ipi/ipi_entry",
     "ipi/ipi_exit",
+    "ipi/ipi_raise",
+    "ipi/ipi_send_cpu",
+    "ipi/ipi_send_cpumask",
+    "tlb/tlb_flush",
     "nmi/nmi_handler",
+    "exceptions/page_fault_user",
+    "exceptions/page_fault_kernel",
     "timer/hrtimer_start",
     "timer/hrtimer_cancel",
     "timer/hrtimer_expire_entry",
     "timer/hrtimer_expire_exit",
+    "timer/timer_expire_entry",
+    "timer/timer_expire_exit",
+    "workqueue/workqueue_execute_start",
+    "workqueue/workqueue_execute_end",
+    "printk/console",
+    "vmscan/mm_vmscan_direct_reclaim_begin",
+    "vmscan/mm_vmscan_direct_reclaim_end",
     "power/cpu_idle",
+    "power/cpu_frequency",
     "kvm/kvm_entry",
     "kvm/kvm_exit",
     "kvm/kvm_userspace_exit",
 )
 """What is recorded, where the kernel has it."""
+
+_MEASURING = ("latenz", "cyclictest", "oslat", "timerlat")
+_FILTERS = {
+    "tlb/tlb_flush": "reason == 1",  # by another CPU's demand; there are very many others
+    "exceptions/page_fault_user": " || ".join(f'comm ~ "{name}*"' for name in _MEASURING),
+    "exceptions/page_fault_kernel": " || ".join(f'comm ~ "{name}*"' for name in _MEASURING),
+}
+"""Of these events only some: all of them would fill the rings, and cost too much."""
 
 _PREFIX = "latenz-"
 _LARGEST_KIB = 16 << 10
@@ -50,6 +75,7 @@ _MAGIC = b"\x17\x08\x44tracing6\x00"
 _END_OF_OPTIONS, _TRACE_CLOCK = 0, 4
 _COMMIT, _MISSED = 8, 1 << 31  # of a page's header (kernel/trace/ring_buffer.c)
 _LOWEST_SYMBOL = 1 << 63  # kernels live in the upper half
+_LARGEST_FUNCTION = 1 << 16  # bytes; what lies further behind a name is no code of it
 
 
 def find_tracefs() -> Path | None:
@@ -140,6 +166,7 @@ class Ring:
             self._write("trace_clock", "mono")
             self._write("buffer_size_kb", str(kib))
             self.events = [each for each in EVENTS if self._enabled(each)]
+            self.has_stacks = self._stacks_enabled()
         except OSError:
             self.remove()
             raise
@@ -150,7 +177,16 @@ class Ring:
     def _enabled(self, event: str) -> bool:
         """Record an event, if the kernel has it and lets it be recorded."""
         with suppress(OSError):
+            if event in _FILTERS:
+                self._write(f"events/{event}/filter", _FILTERS[event])
             self._write(f"events/{event}/enable", "1")
+            return True
+        return False
+
+    def _stacks_enabled(self) -> bool:
+        """Record a stack wherever a real-time thread is woken: what was interrupted for it."""
+        with suppress(OSError):
+            self._write("events/sched/sched_waking/trigger", "stacktrace if prio < 100")
             return True
         return False
 
@@ -298,18 +334,26 @@ def _systems(events: Path, recorded: Sequence[str]) -> bytes:
 
 
 def _symbols(pages: Sequence[Sequence[Page]]) -> bytes:
-    """Return the lines of /proc/kallsyms whose addresses occur in the pages."""
+    """Return the lines of /proc/kallsyms of functions that addresses in the pages lie in.
+
+    The line after each of them is there, too, so that a reader knows where the function ends.
+    """
     import numpy as np
 
-    lines = [
+    lines = sorted(
         line
         for line in Path("/proc/kallsyms").read_text().splitlines()
         if line[17:18] in "tTwW" and not line.startswith("0000000000000000")
-    ]
-    candidates: set[int] = set()
+    )
+    starts = np.array([int(line[:16], 16) for line in lines], dtype=np.uint64)
+    wanted: set[int] = set()
     for of_cpu in pages:
         content = b"".join(page.content for page in of_cpu)
         for shift in (0, 4):  # events are aligned to 4 bytes
             words = np.frombuffer(content[shift : len(content) - shift], dtype=np.uint64)
-            candidates.update(np.unique(words[words >= _LOWEST_SYMBOL]).tolist())
-    return "".join(f"{line}\n" for line in lines if int(line[:16], 16) in candidates).encode()
+            found = np.unique(words[words >= _LOWEST_SYMBOL])
+            places = np.searchsorted(starts, found, side="right").astype(np.int64) - 1
+            places = places[(places >= 0) & (found - starts[places] < _LARGEST_FUNCTION)]
+            wanted.update(places.tolist())
+    kept = sorted({each for place in wanted for each in (place, place + 1)} & {*range(len(lines))})
+    return "".join(f"{lines[place]}\n" for place in kept).encode()

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from latenz.console import Console
 from latenz.durations import format_duration
 from latenz.traces.explaining import Explained
 
@@ -42,9 +41,9 @@ def _print(
     if causes:
         console.print(_table(causes, title))
     elif notes:
-        console.print(escape(title), style="italic")
+        console.print(title, style="italic")
     for note in notes:
-        console.print(escape(note), style="dim")
+        console.print(note, style="dim")
 
 
 def _table(causes: Sequence[dict[str, Any]], title: str) -> Table:
@@ -56,10 +55,10 @@ def _table(causes: Sequence[dict[str, Any]], title: str) -> Table:
     for each in causes:
         table.add_row(
             format_duration(each["latency_ns"]),
-            escape(each["what"]),
-            escape(_cause(each)),
-            escape(_evidence(each)),
-            escape(_remedies(each)),
+            each["what"],
+            _cause(each),
+            _evidence(each),
+            _remedies(each),
         )
     return table
 
@@ -74,7 +73,12 @@ def _evidence(cause: dict[str, Any]) -> str:
         f"{share['cause']} {format_duration(share['share_ns'])}"
         for share in cause["shares"][1 : 1 + _OTHERS_SHOWN]
     ]
-    return "; then ".join([cause["evidence"], *([", ".join(others)] if others else [])])
+    told = "; then ".join([cause["evidence"], *([", ".join(others)] if others else [])])
+    if cause.get("alternatives"):
+        told += f". Or: {', or '.join(cause['alternatives'])}"
+    if cause.get("record"):
+        told += f". To know: record {', '.join(cause['record'])}"
+    return told
 
 
 def _remedies(cause: dict[str, Any]) -> str:

@@ -5,13 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, cast
 
-from latenz.traces.occupancy import NORMAL_PRIORITY, number
+from latenz.traces.occupancy import NORMAL_PRIORITY, function_of, number
 
 if TYPE_CHECKING:
     from latenz.traces.model import Candidate, Event
 
+_OF_DEADLINES = ("dl_task_timer", "dl_server_timer")
+_OF_PERIODS = ("sched_rt_period_timer",)
+_RIGHT_BEFORE_NS = 50_000  # from a timer's expiry to the switch that it leads to
+_DELIVERY_NS = 10_000  # an interrupt takes less from CPU to CPU
 _REAL_TIME = 100  # priorities below, as the kernel counts, are real-time
-WindowKind = Literal["wakeup", "timer", "ready", "exit", "timerlat", "gap", "sample"]
+WindowKind = Literal["wakeup", "timer", "ready", "blocked", "exit", "timerlat", "gap", "sample"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,8 @@ class Window:
 
     Attributes:
         kind: `wakeup` of a thread; `timer`, the same from when its timer was due; `ready`, a
-            thread that was switched away from while it could have run; `exit` of a virtual CPU;
+            thread that was switched away from while it could have run; `blocked`, one that slept
+            for what another held; `exit` of a virtual CPU;
             `timerlat`, as the kernel's tracer measured it; `gap`, nothing at all was traced;
             `sample` of a run.
         start_ns: From when, in the trace's clock.
@@ -56,6 +61,7 @@ class Window:
         return {
             "wakeup": f"{thread} woken on CPU {self.cpu}",
             "timer": f"{thread} due by its timer on CPU {self.cpu}",
+            "blocked": f"{thread} blocked by another thread, from CPU {self.cpu}",
             "ready": f"{thread} ready but not running on CPU {self.cpu}",
             "exit": f"exit {self.of} of vCPU {self.vcpu or '?'} ({thread}) on CPU {self.cpu}",
             "timerlat": f"timerlat, {self.of or 'thread'}, on CPU {self.cpu}",
@@ -80,6 +86,23 @@ def window_of(candidate: "Candidate") -> Window:
     )
 
 
+@dataclass(frozen=True)
+class Choice:
+    """A scheduler that ran something less urgent although a thread was ready, by choice.
+
+    Attributes:
+        since_ns: Since when.
+        kind: `fair-server`: it keeps time free for ordinary threads (Linux 6.12 and later);
+            `throttled`: real-time threads have had their share of a period;
+            `deadline-budget`: a deadline thread has used up its run time.
+        is_certain: The timer that began or ended it was seen.
+    """
+
+    since_ns: int
+    kind: Literal["throttled", "fair-server", "deadline-budget"]
+    is_certain: bool
+
+
 class Wakings:
     """The scheduler's events of a stretch of a trace, to be asked about a window.
 
@@ -92,6 +115,11 @@ class Wakings:
         self._switches = [each for each in events if each.name == "sched_switch"]
         self._switch_times = [each.t_ns for each in self._switches]
         self._throttles = _throttles(self._switches)
+        self._tells_enqueueing = any(each.name == "sched_wakeup" for each in self._wakings)
+        self._expiries = [each for each in events if each.name == "hrtimer_expire_entry"]
+        self._expiry_times = [each.t_ns for each in self._expiries]
+        self.tells_timers = bool(self._expiries)
+        """Were expiries of timers recorded at all?"""
 
     def refined(self, window: Window) -> Window:
         """Return the window with what the trace tells of its thread and priority."""
@@ -101,19 +129,79 @@ class Wakings:
             return window
         return replace(window, priority=self._priority_of(window))
 
-    def lower_chosen_ns(self, window: Window, cpu: int, start_ns: int, end_ns: int) -> int | None:
-        """Return since when a CPU ran what is less urgent by choice; None: it had no choice."""
+    def lower_chosen(self, window: Window, cpu: int, start_ns: int, end_ns: int) -> Choice | None:
+        """Return how a CPU ran what is less urgent by choice; None: it had no choice.
+
+        Args:
+            window: Whose thread waited.
+            cpu: On whose queue.
+            start_ns: Since when, in one go.
+            end_ns: Until when.
+        """
         if window.priority >= _REAL_TIME:
             return None
-        if any(since <= start_ns < until for since, until in self._throttles.get(cpu, ())):
-            return start_ns
-        for each in self._between(start_ns, end_ns):
-            pid = number(each, "next_pid", -1)
-            if each.cpu != cpu or pid == window.pid:
-                continue
-            if pid == 0 or _priority(each, "next_prio") > window.priority:
-                return each.t_ns
+        chosen = self._chosen_ns(window, cpu, start_ns, end_ns)
+        if chosen is None:
+            return None
+        since_ns, began_ns = chosen
+        if window.priority < 0:
+            return Choice(since_ns, "deadline-budget", self.expired(_OF_DEADLINES, end_ns, cpu))
+        if self.expired(_OF_DEADLINES, began_ns, cpu):
+            return Choice(since_ns, "fair-server", True)
+        return Choice(since_ns, "throttled", self.expired(_OF_PERIODS, end_ns))
+
+    def expired(self, functions: Sequence[str], t_ns: int, cpu: int | None = None) -> bool:
+        """Return whether one of these timers expired right before a moment, on a CPU or any."""
+        first = bisect_left(self._expiry_times, t_ns - _RIGHT_BEFORE_NS)
+        return any(
+            function_of(each) in functions and cpu in (None, each.cpu)
+            for each in self._expiries[first : bisect_right(self._expiry_times, t_ns)]
+        )
+
+    def _chosen_ns(
+        self, window: Window, cpu: int, start_ns: int, end_ns: int
+    ) -> tuple[int, int] | None:
+        """Return since when in a window a CPU ran what is less urgent, and when that had begun."""
+        throttles = self._throttles.get(cpu, ())
+        begun = [since for since, until in throttles if since <= start_ns < until]
+        if begun:
+            return start_ns, begun[0]
+        switches = [
+            each
+            for each in self._between(start_ns, end_ns)
+            if each.cpu == cpu and number(each, "next_pid", -1) != window.pid
+        ]
+        queued_ns = self._queued_ns(window, cpu, start_ns, end_ns, switches)
+        for each in switches if queued_ns is not None else ():
+            lower = _priority(each, "next_prio") > window.priority
+            if each.t_ns > (queued_ns or 0) and (number(each, "next_pid", -1) == 0 or lower):
+                return each.t_ns, each.t_ns
         return None
+
+    def _queued_ns(
+        self, window: Window, cpu: int, start_ns: int, end_ns: int, switches: "Sequence[Event]"
+    ) -> int | None:
+        """Return from when the scheduler of a CPU surely knew of a thread; None: it may not have.
+
+        sched_waking is written by who wakes up, before the thread is on the queue of its CPU: what
+        that CPU chooses meanwhile is no choice. sched_wakeup comes when it is on the queue. A CPU
+        that wakes up for itself has it there at once. Without either, the interrupt that brings the
+        thread has surely been taken between two switches.
+        """
+        if any(
+            each.t_ns == start_ns and number(each, "prev_pid", -1) == window.pid
+            for each in switches[:1]
+        ):
+            return start_ns - 1  # it left itself, and never was off the queue
+        for each in self._wakings:
+            is_own = start_ns - _RIGHT_BEFORE_NS <= each.t_ns <= end_ns
+            if not is_own or number(each, "pid", -1) != window.pid:
+                continue
+            if each.name == "sched_wakeup" or each.cpu == cpu:
+                return max(each.t_ns, start_ns)
+        if self._tells_enqueueing or len(switches) < 2:
+            return None
+        return switches[0].t_ns if switches[1].t_ns > start_ns + _DELIVERY_NS else None
 
     def _between(self, start_ns: int, end_ns: int) -> "Sequence[Event]":
         times = self._switch_times

@@ -54,10 +54,23 @@ def load_all(folder: Path = FOLDER) -> Catalogue:
                     raise BadInput(f"{name!r} is no condition", where, closest(name, conditions))
             entries[entry.id] = entry.model_copy(update={"layer": layer})
     for entry in entries.values():
-        if entry.milder and entry.milder not in entries:
-            where = f"{folder}, {entry.id}, milder"
-            raise BadInput(f"{entry.milder!r} is no entry", where, closest(entry.milder, entries))
+        for name in ("supersedes", "conflicts"):
+            _check_others(entry, name, entries, folder)
     return Catalogue(tuple(entries.values()), conditions)
+
+
+def _check_others(entry: Entry, name: str, entries: dict[str, Entry], folder: Path) -> None:
+    """Look whether the other entries that an entry knows are there.
+
+    Raises:
+        BadInput: One is not.
+    """
+    where = f"{folder}, {entry.id}, {name}"
+    for other in getattr(entry, name):
+        if other == entry.id:
+            raise BadInput("names itself", where, "name another entry")
+        if other not in entries:
+            raise BadInput(f"{other!r} is no entry", where, closest(other, entries))
 
 
 def chosen(ids: tuple[str, ...], option: str) -> tuple[Entry, ...]:

@@ -33,8 +33,10 @@ Now = Literal["as applied", "as before", "changed since", "gone"]
 _OF_INTERRUPT = re.compile(r"/proc/irq/(\d+)/(\w+)")
 _RESTORABLE = (os.SCHED_OTHER, os.SCHED_FIFO, os.SCHED_RR, os.SCHED_BATCH, os.SCHED_IDLE)
 _COMMAND_TIMEOUT_S = 300
+_UNIT = r"^[A-Za-z0-9@_.:\\-]{1,250}$"
 BOOT_ENTRIES = "/loader/entries/"
 """In the path of each boot entry."""
+PARTITION_UNIT = "/etc/systemd/system/latenz-partition.service"
 
 
 class Refused(Exception):  # noqa: N818 - an answer of the kernel, which is reported
@@ -496,7 +498,7 @@ class ServiceChange(Change):
 
     fleeting: ClassVar[bool] = True
     kind: Literal["service"] = "service"
-    unit: str = Field(pattern=r"^[A-Za-z0-9@_.:\\-]{1,250}$")
+    unit: str = Field(pattern=_UNIT)
     before: bool = False
 
     @property
@@ -584,20 +586,18 @@ class BootMenuChange(Change):
         return image.sha256 if image else ""
 
 
-class TunedChange(Change):
-    """TuneD, if it runs, is started again so that it reads which profile is active.
-
-    What it set itself it takes back whenever it ends, so that starting it again is all there is to
-    do in both directions.
-    """
+class FollowingChange(Change):
+    """A service follows its files: it reads them anew, in both directions."""
 
     fleeting: ClassVar[bool] = True
-    kind: Literal["tuned"] = "tuned"
 
-    @property
-    def what(self) -> str:
-        """The unit."""
-        return "tuned.service"
+    @abstractmethod
+    def make(self, place: Place, /) -> None:
+        """Let it read its files.
+
+        Raises:
+            Refused: It does not, or this is the copy of a tree.
+        """
 
     def captured(self, _place: Place, _backup: Path, /) -> Self:
         """There is nothing to note."""
@@ -615,9 +615,64 @@ class TunedChange(Change):
     def undo(self, place: Place, backup: Path, /) -> None:
         """Nothing: `make` follows once its files are as before."""
 
+
+class TunedChange(FollowingChange):
+    """TuneD, if it runs, is started again so that it reads which profile is active.
+
+    What it set itself it takes back whenever it ends, so that starting it again is all there is to
+    do in both directions.
+    """
+
+    kind: Literal["tuned"] = "tuned"
+
+    @property
+    def what(self) -> str:
+        """The unit."""
+        return "tuned.service"
+
     def make(self, place: Place) -> None:
         """Start it again."""
         _run(place, "systemctl", "restart", "tuned.service")
+
+
+class RestartChange(FollowingChange):
+    """A unit of systemd is started again, if it runs, with the settings of its drop-ins."""
+
+    kind: Literal["restart"] = "restart"
+    unit: str = Field(pattern=_UNIT)
+
+    @property
+    def what(self) -> str:
+        """Its name."""
+        return self.unit
+
+    def make(self, place: Place) -> None:
+        """Let systemd read its files, and start it again."""
+        _run(place, "systemctl", "daemon-reload")
+        _run(place, "systemctl", "try-restart", "--", self.unit)
+
+
+class PartitionChange(FollowingChange):
+    """The cpuset partition is made now, and dissolved once its files are gone.
+
+    Systemd still knows then how to stop the unit; what runs in the slice goes on, on all CPUs.
+    """
+
+    kind: Literal["partition"] = "partition"
+
+    @property
+    def what(self) -> str:
+        """The unit."""
+        return PARTITION_UNIT.rpartition("/")[2]
+
+    def make(self, place: Place) -> None:
+        """Make or dissolve it, as its unit is there or not."""
+        if place.at(PARTITION_UNIT).exists():
+            _run(place, "systemctl", "daemon-reload")
+            _run(place, "systemctl", "restart", "--", self.what)
+        else:
+            _run(place, "systemctl", "stop", "--", self.what)
+            _run(place, "systemctl", "daemon-reload")
 
 
 AnyChange = Annotated[
@@ -628,7 +683,9 @@ AnyChange = Annotated[
     | ThreadChange
     | ServiceChange
     | BootMenuChange
-    | TunedChange,
+    | TunedChange
+    | RestartChange
+    | PartitionChange,
     Field(discriminator="kind"),
 ]
 

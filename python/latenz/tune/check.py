@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from latenz.terminal import printable
 from latenz.tune import probes_vm  # noqa: F401 - its readers are found by their probes
 from latenz.tune.catalogue import load_all
 from latenz.tune.context import Context, NotKnown
@@ -268,11 +269,6 @@ def _few(texts: Sequence[str], between: str) -> str:
     shown = [text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..." for text in texts]
     more = len(shown) - _MOST_SHOWN
     return between.join(shown[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def printable(text: str) -> str:
-    """Return a text from a machine's files without what a terminal would obey."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _fits(value: Value, wanted: Wanted, context: Context) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
+from latenz.affinity import listed_isolated
 from latenz.errors import BadInput, closest
 from latenz.tune.cpus import format_list, format_mask, parse_list
 from latenz.tune.model import Profile
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
     from latenz.tune.tasks import Thread
 
 _CPU = "/sys/devices/system/cpu"
+_CGROUPS = "/sys/fs/cgroup"
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _IN_STAT = r"^cpu(\d{1,4}) "
 NO_ISOLATED = "no CPU is isolated, and none was chosen: give --cpus"
 KERNEL_THREADS = "/proc/kthreadd"
 """No file: a snapshot that was taken in a container lists it among what it could not read."""
 NOT_ALL_THREADS = "shows a container's threads only, not the machine's"
+GUESTS = ("/sys/kernel/debug/kvm/[0-9]*-[0-9]*", "/etc/libvirt/qemu/*.xml")
+"""What is there for each guest that runs under KVM, or that libvirt knows."""
 NO_ONLINE = "which CPUs the machine has cannot be read"
 
 
@@ -39,12 +43,14 @@ class Context:
         isolated: The CPUs that are, or are to be, for real-time work alone; may be empty.
         online: All CPUs that are in use; empty if that cannot be read.
         profile: What the machine is for.
+        partition: Whether a cpuset partition is to isolate them.
     """
 
     root: Root
     isolated: frozenset[int]
     online: frozenset[int]
     profile: Profile
+    partition: bool = False
 
     @classmethod
     def of(cls, root: Root, cpus: str | None = None, profile: str | None = None) -> "Context":
@@ -53,8 +59,8 @@ class Context:
         Args:
             root: Its files.
             cpus: The CPUs to isolate, as a list; None: those that it isolates already.
-            profile: None: `guest` in a virtual machine, `kvm-host` where KVM is loaded, else
-                `host`.
+            profile: None: `guest` in a virtual machine, `kvm-host` where a virtual machine runs or
+                is defined, else `host`.
 
         Raises:
             BadInput: The CPUs are not online, or all that are; or there is no such profile.
@@ -115,6 +121,8 @@ class Context:
             if not re.fullmatch(r"[A-Za-z0-9._+~-]+", release):
                 raise NotKnown("the release of the kernel cannot be read")
             return release
+        if name == "domain":
+            return "" if self._is_by_partition() else "domain,"
         which, _, form = name.partition("_")
         if which not in ("iso", "hk") or form not in ("", "mask", "count", "nodes"):
             return match[0]
@@ -124,6 +132,13 @@ class Context:
         if form == "mask":
             return format_mask(cpus)
         return str(len(cpus)) if form == "count" else format_list(cpus)
+
+    def _is_by_partition(self) -> bool:
+        """Return whether isolcpus= need not, and need not go on to, isolate the CPUs."""
+        given = dict(self.parameters or ()).get("isolcpus")
+        by_line = given is not None and not re.match("(managed_irq|nohz),(?!.*domain)", given)
+        by_set = bool(self.isolated) and self.isolated <= partitioned_cpus(self.root)
+        return self.partition or (by_set and not by_line)
 
     def _nodes(self, cpus: frozenset[int]) -> str:
         """Return the list of the NUMA nodes that CPUs belong to."""
@@ -212,19 +227,41 @@ def online_cpus(root: Root) -> frozenset[int]:
 
 
 def isolated_cpus(root: Root) -> frozenset[int]:
-    """Return the CPUs that a machine isolates: by isolcpus=, by a cpuset, or else by nohz_full=."""
-    for path in (f"{_CPU}/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated", f"{_CPU}/nohz_full"):
-        if cpus := list_in(root, path):
-            return cpus
+    """Return the CPUs that a machine isolates: by isolcpus=, by a cpuset, or by nohz_full=.
+
+    What the kernel lists counts; where it has no list, what its command line gives: as for the
+    kernel, the first one of a name.
+    """
+    listed = listed_isolated(root.read)
+    given = dict(reversed(parse_command_line(root.read("/proc/cmdline") or "")))
     last = max(online_cpus(root), default=0)
-    given = dict(parse_command_line(root.read("/proc/cmdline") or ""))
-    for name in ("isolcpus", "nohz_full"):
-        try:
-            if cpus := parse_list(given.get(name, ""), last):
-                return cpus
-        except ValueError:
-            continue
-    return frozenset()
+    return partitioned_cpus(root).union(
+        *(
+            _parsed(given.get(name, ""), last) if cpus is None else cpus
+            for name, cpus in listed.items()
+        )
+    )
+
+
+def partitioned_cpus(root: Root) -> frozenset[int]:
+    """Return the CPUs of isolated cpuset partitions (cgroup v2).
+
+    Linux lists all of them since 6.7; such partitions are there since 6.1.
+    """
+    found = list_in(root, f"{_CGROUPS}/cpuset.cpus.isolated") or frozenset()
+    for below in ("*", "*/*"):
+        for path in root.glob(f"{_CGROUPS}/{below}/cpuset.cpus.partition"):
+            if (root.read(path) or "").strip() == "isolated":
+                cpus = list_in(root, f"{path.rpartition('/')[0]}/cpuset.cpus.effective")
+                found |= cpus or frozenset()
+    return found
+
+
+def _parsed(text: str, last: int) -> frozenset[int]:
+    try:
+        return parse_list(text, last)
+    except ValueError:
+        return frozenset()
 
 
 def list_in(root: Root, path: str) -> frozenset[int] | None:
@@ -245,7 +282,17 @@ def detected_profile(root: Root) -> Profile:
         return "guest"
     if any(map(root.exists, ("/sys/hypervisor/type", "/proc/device-tree/hypervisor"))):
         return "guest"
-    return "kvm-host" if root.exists("/dev/kvm") or root.exists("/sys/module/kvm") else "host"
+    return "kvm-host" if _has_guests(root) else "host"
+
+
+def _has_guests(root: Root) -> bool:
+    """Return whether there is a guest: that KVM is loaded, as it is by default, is no sign of one.
+
+    KVM has a folder for each virtual machine, whoever made it.
+    """
+    from latenz.tune.qemu import read_processes
+
+    return any(map(root.glob, GUESTS)) or bool(read_processes(root))
 
 
 def parse_command_line(text: str) -> tuple[tuple[str, str], ...]:

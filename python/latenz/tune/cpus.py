@@ -28,14 +28,19 @@ def parse_list(text: str, last: int = CPU_LIMIT - 1) -> frozenset[int]:
         ValueError: This is no such list.
     """
     parts = [part for part in re.split(r"[,\s]+", text) if part]
+    if len(parts) > CPU_LIMIT + len(_ISOLATION_FLAGS):
+        raise ValueError("the list has more parts than Linux has CPUs")
     while parts and parts[0] in _ISOLATION_FLAGS:
         del parts[0]
     if parts == ["(null)"]:
         return frozenset()
-    return frozenset().union(*(_range(part, last) for part in parts))
+    cpus: set[int] = set()
+    for part in parts:
+        cpus.update(*_ranges(part, last))
+    return frozenset(cpus)
 
 
-def _range(part: str, last: int) -> frozenset[int]:
+def _ranges(part: str, last: int) -> list[range]:
     match = _RANGE.fullmatch("0-N" if part == "all" else part)
     if not match:
         raise ValueError(f"{part[:40]!r} is no CPU and no range of CPUs")
@@ -45,7 +50,9 @@ def _range(part: str, last: int) -> frozenset[int]:
     used, group = int(match[3] or 1), int(match[4] or 1)
     if first > end or end >= CPU_LIMIT or not 0 < used <= group:
         raise ValueError(f"{part!r} is no range of CPUs")
-    return frozenset(cpu for cpu in range(first, end + 1) if (cpu - first) % group < used)
+    if used == group:
+        return [range(first, end + 1)]
+    return [range(first + place, end + 1, group) for place in range(min(used, CPU_LIMIT))]
 
 
 def parse_mask(text: str) -> frozenset[int]:

@@ -9,12 +9,13 @@ moved and is told, but not held against it.
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from latenz.tune.check import Check, Outcome, printable
+from latenz.affinity import running_on
+from latenz.terminal import printable
+from latenz.tune.check import Check, Outcome
 from latenz.tune.context import NO_ISOLATED, NOT_ALL_THREADS, Context, detected_profile
 from latenz.tune.cpus import format_list
 from latenz.tune.interrupts import Interrupt, read_interrupts, since
@@ -130,7 +131,7 @@ def evidence(
     if not context.isolated:
         nothing = Outcome("unknown", None, None, "/sys/devices/system/cpu/isolated", NO_ISOLATED)
         return [_check(each, nothing) for each in _CHECKS]
-    with _out_of_the_way(context.housekeeping):
+    with running_on(context.housekeeping):
         before = read_state(context)
         seen: dict[int, int] = {}
         while (over_ns := time.monotonic_ns() - before.at_ns) < duration_ns and not stopped():
@@ -156,18 +157,6 @@ def judged(context: Context, before: State, after: State, seen: Mapping[int, int
     """
     interval = _Interval(context, before, after, seen)
     return [_check(each, each.judge(interval)) for each in _CHECKS]
-
-
-@contextmanager
-def _out_of_the_way(cpus: frozenset[int]) -> Iterator[None]:
-    """Run on these CPUs; afterwards where we were allowed to run before."""
-    before = os.sched_getaffinity(0)
-    with suppress(OSError, ValueError):  # a cpuset may forbid it, or there may be none
-        os.sched_setaffinity(0, cpus)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def read_state(context: Context) -> State:

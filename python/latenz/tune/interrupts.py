@@ -42,8 +42,11 @@ _PER_CPU: dict[str, tuple[str, tuple[str, ...]]] = {
 """Interrupts that each CPU has for itself: what they are for, and the entries that make fewer."""
 _OF_ALL_CPUS = ("ERR", "MIS")  # one number, for the machine
 _IPI = re.compile(r"IPI\d+")
-_PRIVATE = re.compile(r"GIC\S* +(?:1[6-9]|2\d|3[01]) ")
+_PRIVATE = re.compile(r"GIC\S{0,80} {1,80}(?:1[6-9]|2\d|3[01]) ")
 """Of Arm's interrupt controllers, 16 to 31 are each core's own: one number, one counter a CPU."""
+_MANAGED_NAME = re.compile(
+    r"nvme\d{1,9}q\d|-(?:input|output|req)\.\d|mlx5_comp|virtio\d{1,9}-.{0,80}queue"
+)
 _MANAGED = "IRQD_AFFINITY_MANAGED"
 _BOUND = ("IRQD_PER_CPU", "IRQD_NO_BALANCING")
 
@@ -153,7 +156,7 @@ def _movable(
         return "no", "has no affinity (not in use, or no file in /proc/irq)"
     if flags:
         return "yes", "its affinity can be written"
-    if re.search(r"nvme\d+q\d+|-(?:input|output|req)\.\d+|mlx5_comp|virtio\d+-.*queue", name):
+    if _MANAGED_NAME.search(name):
         return "maybe", "may be managed: a queue of a device"
     return "maybe", ""
 

@@ -167,4 +167,5 @@ def _first(error: Any) -> str:
     if not isinstance(error, ValidationError):
         return "is nested too deeply"
     first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc'][:4]))}: {first['msg']}"
+    place = ".".join(str(part)[:40] for part in first["loc"][:4])
+    return f"{place}: {first['msg'][:200]}"

@@ -16,12 +16,14 @@ from latenz.tune.changes import AnyChange, FileChange, LinkChange, TunedChange
 from latenz.tune.context import Context
 from latenz.tune.cpus import format_list
 from latenz.tune.model import (
+    Affinity,
     BootAction,
     CmdlineToken,
     CpuAffinity,
     Entry,
     File,
     ModuleOption,
+    Policy,
     Service,
     Sysctl,
     SysfsWrite,
@@ -35,11 +37,16 @@ TMPFILES = "/etc/tmpfiles.d/latenz.conf"
 MODPROBE = "/etc/modprobe.d/latenz.conf"
 MANAGER = "/etc/systemd/system.conf.d/latenz.conf"
 IRQ_UNIT = "/etc/systemd/system/latenz-irqs.service"
+THREAD_UNIT = "/etc/systemd/system/latenz-threads.service"
 HEAD = "# Written by latenz tune; latenz tune revert takes it back.\n"
 _UNITS = "/etc/systemd/system"
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:;=@/+*? -]{0,4000}")
-_IRQ = re.compile(r"/proc/irq/[0-9*?]+/smp_affinity(_list)?")
+_LATE = re.compile(
+    r"/proc/irq/[0-9*?]+/smp_affinity(_list)?|/sys/kernel/debug/sched/fair_server/cpu\d+/runtime"
+)
+"""What is there late in the boot only: interrupts of devices, and debugfs."""
 _CPUS = re.compile(r"[0-9a-f,-]+")
+_THREADS = re.compile(r"[a-z_?*/]+")
 
 
 class Wish(NamedTuple):
@@ -104,7 +111,7 @@ def add_lasting(wishes: Sequence[Wish], context: Context, draft: Draft) -> None:
         if isinstance(wish.action, SysfsWrite)
         for path, value in _boot_targets(wish.action, context)
     ]
-    irqs = [each for each in sysfs if _IRQ.fullmatch(each[1])]
+    irqs = [each for each in sysfs if _LATE.fullmatch(each[1])]
     rest = merged([each for each in sysfs if each not in irqs], context, draft)
     lines = merged(sysctls, context, draft)
     units = {wish.action.service for wish in wishes if isinstance(wish.action, Service)}
@@ -117,6 +124,7 @@ def add_lasting(wishes: Sequence[Wish], context: Context, draft: Draft) -> None:
         _note_later_sysctls(lines, context.root, draft)
     _add_file(TMPFILES, rest, "w {} - - - - {}", context, draft)
     _add_irq_unit(merged(irqs, context, draft), context, draft)
+    _add_thread_unit(wishes, context, draft)
     _add_modules(wishes, context, draft)
     _add_manager(wishes, context, draft)
     _add_own_files(wishes, context, draft)
@@ -131,6 +139,8 @@ def for_built_in(wishes: Iterable[Wish], root: Root) -> list[Wish]:
     found = []
     for wish in wishes:
         action = wish.action
+        if isinstance(action, ModuleOption) and _has_not(root, action):
+            continue
         if isinstance(action, ModuleOption) and loaded is not None:
             name = action.modprobe
             is_loaded = re.search(rf"^{name} ", loaded, re.MULTILINE)
@@ -139,6 +149,12 @@ def for_built_in(wishes: Iterable[Wish], root: Root) -> list[Wish]:
                 action = CmdlineToken(cmdline=token)
         found.append(Wish(wish.entry, action))
     return found
+
+
+def _has_not(root: Root, action: ModuleOption) -> bool:
+    """Return whether the running kernel's module is there without such a parameter."""
+    known = root.names(f"/sys/module/{action.modprobe}/parameters")
+    return bool(known) and action.option not in known
 
 
 def merged(wanted: Iterable[tuple[Entry, str, str]], context: Context, draft: Draft) -> list[Line]:
@@ -277,17 +293,60 @@ def _add_irq_unit(lines: list[Line], context: Context, draft: Draft) -> None:
     content = (
         f"{HEAD}{''.join(dict.fromkeys(map(explained, lines)))}"
         "# Some interrupts refuse: those of one CPU, and those that the kernel manages.\n"
-        "[Unit]\nDescription=Device interrupts away from isolated CPUs (latenz tune)\n"
+        f"{_late_unit('Device interrupts away from isolated CPUs', writes)}"
+    )
+    add_unit(IRQ_UNIT, content, _ids(lines), context, draft)
+
+
+def _add_thread_unit(wishes: Sequence[Wish], context: Context, draft: Draft) -> None:
+    """Add a unit that gives the kernel's threads CPUs and policies: they are new at each boot."""
+    commands: dict[str, str] = {}
+    concerned: list[Entry] = []
+    for entry, action in wishes:
+        if isinstance(action, Affinity):
+            names = action.affinity
+            command = f"taskset -pc {context.expand(action.cpus)}"
+        elif isinstance(action, Policy):
+            names, command = action.threads, f"chrt --{action.policy} -p {action.priority}"
+        else:
+            continue
+        if not _THREADS.fullmatch(names):
+            raise BadInput(f"{shown(names)} names no threads", entry.id, "use a-z, _, /, ? and *")
+        commands[names] = f"{names}) {command} $${{folder##*/}};;"
+        concerned.append(entry)
+    if not commands:
+        return
+    loop = (
+        "for folder in /proc/[0-9]*; do [ -e $$folder/exe ] || { read -r name < $$folder/comm; "
+        f"case $$name in {' '.join(commands.values())} esac; }}; done"
+    )
+    lines = [Line(entry.id, "", [entry.id], entry.title) for entry in concerned]
+    content = (
+        f"{HEAD}{''.join(dict.fromkeys(map(explained, lines)))}"
+        "# The kernel's threads have no program; some are bound and refuse.\n"
+        f"{_late_unit('Threads of the kernel for isolated CPUs', loop)}"
+    )
+    add_unit(THREAD_UNIT, content, _ids(lines), context, draft)
+
+
+def _late_unit(description: str, shell: str) -> str:
+    return (
+        f"[Unit]\nDescription={description} (latenz tune)\n"
         "After=network.target network-online.target\n\n"
-        f"[Service]\nType=oneshot\nExecStart=/bin/sh -c '{{ {writes}; }} 2>/dev/null; true'\n\n"
+        f"[Service]\nType=oneshot\nExecStart=/bin/sh -c '{{ {shell}; }} 2>/dev/null; true'\n\n"
         "[Install]\nWantedBy=multi-user.target\n"
     )
-    entries = tuple(dict.fromkeys(_ids(lines)))
-    add_file_change(IRQ_UNIT, content, entries, context, draft)
-    name = IRQ_UNIT.rpartition("/")[2]
-    link = f"{_UNITS}/multi-user.target.wants/{name}"
-    if context.root.link(link) != IRQ_UNIT:
-        draft.changes.append(LinkChange(path=link, target=IRQ_UNIT, entries=entries))
+
+
+def add_unit(
+    path: str, content: str, entries: Iterable[str], context: Context, draft: Draft
+) -> None:
+    """Add a unit of our own, which starts with multi-user.target."""
+    ids = tuple(dict.fromkeys(entries))
+    add_file_change(path, content, ids, context, draft)
+    link = f"{_UNITS}/multi-user.target.wants/{path.rpartition('/')[2]}"
+    if context.root.link(link) != path:
+        draft.changes.append(LinkChange(path=link, target=path, entries=ids))
 
 
 def _add_modules(wishes: Sequence[Wish], context: Context, draft: Draft) -> None:

@@ -33,6 +33,7 @@ _MKCONFIG = tuple(
 )
 _ENTRIES = ("/boot/loader/entries", "/boot/efi/loader/entries", "/efi/loader/entries")
 _EXTLINUX = "/boot/extlinux/extlinux.conf"
+_ARMBIAN = "/boot/armbianEnv.txt"
 _RASPBERRY_PI = ("/boot/firmware/cmdline.txt", "/boot/cmdline.txt")
 _ASSIGNS = r"^\s*(?:export\s+)?GRUB_CMDLINE_LINUX=(.*)$"
 _MENUS = ("/boot/grub/grub.cfg", "/boot/grub2/grub.cfg")
@@ -43,8 +44,12 @@ def add_command_line(wishes: Sequence[Wish], context: Context, draft: Draft) -> 
     lines = tokens(wishes, context, draft)
     if not lines:
         return
+    if by_hand := _by_others(lines, context):
+        draft.by_hand.append(by_hand)
+        return
     before = len(draft.changes)
     served = [
+        _add_armbian(lines, context, draft),
         _add_entries(lines, context, draft),
         _add_extlinux(lines, context, draft),
         _add_raspberry_pi(lines, context, draft),
@@ -78,6 +83,23 @@ def made_since(transaction: Transaction) -> list[str]:
     ]
 
 
+def _by_others(lines: Sequence[Line], context: Context) -> ByHand | None:
+    """Return what to run where another program owns the boot entries, and would undo edits."""
+    root, given = context.root, dict(context.parameters or ())
+    values = [line.value for line in lines]
+    if "ostree" in given or root.exists("/run/ostree-booted"):
+        title = "OSTree owns the boot entries of this machine: edits would be lost"
+        names = [line.name for line in lines if line.name.replace("-", "_") in given]
+        options = [f"--delete-if-present={name}={given[name.replace('-', '_')]}" for name in names]
+        options += [f"--append-if-missing={value}" for value in values]
+        return ByHand(tuple(_entries(lines)), title, f"rpm-ostree kargs {' '.join(options)}")
+    if "snapd_recovery_mode" in given or root.exists("/var/lib/snapd/modeenv"):
+        title = "Ubuntu Core owns the kernel command line of this machine"
+        setting = f'system.kernel.dangerous-cmdline-append="{" ".join(values)}"'
+        return ByHand(tuple(_entries(lines)), title, f"snap set system {setting}")
+    return None
+
+
 def _left_to_a_person(lines: Sequence[Line], root: Root) -> ByHand:
     """Return what to do where no file is ours to edit, as far as it can be told."""
     text = " ".join(line.value for line in lines)
@@ -88,6 +110,10 @@ def _left_to_a_person(lines: Sequence[Line], root: Root) -> ByHand:
         where = "GRUB_CMDLINE_LINUX in /etc/default/grub"
         menu = next((path for path in _MENUS if root.exists(path)), _MENUS[0])
         after = f"; then {'grub2' if 'grub2' in menu else 'grub'}-mkconfig -o {menu}"
+    elif root.exists("/etc/fw_env.config"):
+        title = "U-Boot keeps the command line of this machine in its environment"
+        where = "bootargs (fw_printenv bootargs shows it)"
+        after = ', with fw_setenv bootargs "ALL OF IT"'
     elif root.exists(KERNEL_CMDLINE):
         title = "The command line is part of images that are made on this machine"
         where = KERNEL_CMDLINE
@@ -192,6 +218,21 @@ def _add_extlinux(lines: Sequence[Line], context: Context, draft: Draft) -> bool
             f"u-boot-update makes {_EXTLINUX} again, as for a new kernel: what is added to it "
             "belongs into U_BOOT_PARAMETERS in /etc/default/u-boot, too"
         )
+    return True
+
+
+def _add_armbian(lines: Sequence[Line], context: Context, draft: Draft) -> bool:
+    """Edit the line of Armbian's environment that is added to U-Boot's; return if there is one."""
+    text = _content(context.root, _ARMBIAN)
+    if text is None:
+        return False
+    rows = text.removesuffix("\n").split("\n")
+    at = next((at for at, row in enumerate(rows) if row.startswith("extraargs=")), None)
+    if at is None:
+        rows.append("extraargs=" + _with_tokens("", lines))
+    else:
+        rows[at] = "extraargs=" + _with_tokens(rows[at].partition("=")[2], lines)
+    add_file_change(_ARMBIAN, "\n".join(rows) + "\n", _entries(lines), context, draft)
     return True
 
 

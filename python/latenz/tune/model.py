@@ -4,8 +4,9 @@ An entry is data (a table in a TOML file of `catalogue/`). Only a new kind of pr
 
 Texts may hold placeholders, see `latenz.tune.context.Context.expand`: `{iso}`, `{hk}` (lists of the
 isolated and the housekeeping CPUs), `{iso_mask}`, `{hk_mask}`, `{hk_count}`, `{release}` (of the
-kernel), and in paths `{iso_cpu}` (one path for each isolated CPU). Paths may be patterns: `*`, `?`,
-`[...]` within a name, `**` for any number of folders.
+kernel), `{domain}` (a flag of isolcpus=, empty where a cpuset partition isolates the CPUs), and in
+paths `{iso_cpu}` (one path for each isolated CPU). Paths may be patterns: `*`, `?`, `[...]` in a
+name, `**` for any number of folders.
 """
 
 import re
@@ -21,8 +22,13 @@ Profile = Literal["host", "kvm-host", "guest"]
 Effect = Literal["large", "medium", "small", "none"]
 """How much latency the setting is expected to remove; it orders what the user reads."""
 State = Literal["ok", "wrong", "unknown", "not applicable"]
-Consent = Literal["", "security", "safety", "function"]
-"""What is given up; such an entry is applied only if it is named."""
+Consent = Literal["", "security", "protection", "detection", "memory", "time", "safety", "function"]
+"""What is given up; such an entry is applied only if it is named.
+
+`security`: programs or people may do more; `protection`: a task that runs wild stops others;
+`detection`: what hangs or breaks is not reported; `memory`: others may run out of it; `time`: a
+clock may be wrong unseen; `safety`: heat and damage; `function`: something no longer works.
+"""
 Cpus = Literal["iso", "hk", "no iso"]
 """The isolated CPUs, the housekeeping CPUs, or none of the isolated ones."""
 
@@ -76,6 +82,8 @@ class CpusProbe(PathProbe):
     regex: Regex = ""
     """Each match of its group; none: the file's whole text."""
     format: Literal["list", "mask"] = "list"
+    union: bool = False
+    """All that the files list together is one set."""
 
 
 class SpreadProbe(PathProbe):
@@ -215,6 +223,12 @@ class PassthroughProbe(Settings):
     kind: Literal["passthrough"]
 
 
+class PartitionProbe(Settings):
+    """The CPUs of isolated cpuset partitions (cgroup v2)."""
+
+    kind: Literal["partition"]
+
+
 class StealProbe(Settings):
     """Time that the host took from the isolated CPUs since boot, in clock ticks."""
 
@@ -250,6 +264,7 @@ Probe = Annotated[
     | QemuMemoryProbe
     | QemuThreadsProbe
     | PassthroughProbe
+    | PartitionProbe
     | StealProbe
     | DomainProbe,
     Field(discriminator="kind"),
@@ -326,12 +341,26 @@ class Write(Settings):
     write: PathText
     value: str
     beside: Beside | None = None
+    fits_pages: PathText | None = None
+    """A file with a number of pages that must fit into the memory that is available."""
 
 
 class Service(Settings):
     """Now: stop the unit. At boot: disable it."""
 
     service: str
+
+
+class Restart(Settings):
+    """Let a unit that runs read its settings anew."""
+
+    restart: str
+
+
+class Partition(Settings):
+    """Isolate CPUs by a cpuset partition, in which the units of latenz.slice run."""
+
+    partition: str
 
 
 class Affinity(Settings):
@@ -401,6 +430,8 @@ def _first_key(value: Any) -> str:
 NowAction = Annotated[
     Annotated[Write, Tag("write")]
     | Annotated[Service, Tag("service")]
+    | Annotated[Restart, Tag("restart")]
+    | Annotated[Partition, Tag("partition")]
     | Annotated[Affinity, Tag("affinity")]
     | Annotated[Policy, Tag("policy")],
     Discriminator(_first_key),
@@ -414,10 +445,16 @@ BootAction = Annotated[
     | Annotated[SysfsWrite, Tag("sysfs")]
     | Annotated[Service, Tag("service")]
     | Annotated[File, Tag("file")]
-    | Annotated[CpuAffinity, Tag("cpuaffinity")],
+    | Annotated[CpuAffinity, Tag("cpuaffinity")]
+    | Annotated[Partition, Tag("partition")]
+    | Annotated[Affinity, Tag("affinity")]
+    | Annotated[Policy, Tag("policy")],
     Discriminator(_first_key),
 ]
-"""What lasts. The first key of its table tells which kind it is."""
+"""What lasts; of threads, only those of the kernel.
+
+The first key of its table tells which kind it is.
+"""
 
 
 class Entry(Condition):
@@ -439,12 +476,19 @@ class Entry(Condition):
     why: str
     risk: str
     source: str
+    linux: str = ""
+    """The versions of Linux that have what it looks at, such as "since 6.2"."""
     correction: str = ""
     """What the publication says differently, and why it is not so."""
     advice: str = ""
     """What only a person can do."""
-    milder: str = ""
-    """The id of an entry that does the same at less cost: with it, this is applied by name only."""
+    besides: str = ""
+    """What a person has to do besides what is changed."""
+    supersedes: tuple[str, ...] = ()
+    """Ids of entries that reach the same at more cost: with this one, they are applied by name
+    only."""
+    conflicts: tuple[str, ...] = ()
+    """Ids of entries that undo this one, or that it undoes; it holds in both directions."""
     layer: Layer = "host"
     """Set from the name of its file."""
 

@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable
 
+from latenz.affinity import enterable_cpus
 from latenz.tune.root import ABSENT, Root
 
 FOLDER = "/latenz"
@@ -68,7 +69,7 @@ def _program(*arguments: str) -> Callable[[], str]:
 def _enhanced_halt() -> str:
     """Return for each CPU whether C1E is on: bit 1 of MSR_POWER_CTL."""
     states = []
-    for cpu in sorted(os.sched_getaffinity(0)):
+    for cpu in sorted(enterable_cpus()):
         enabled = _model_specific_register(cpu, 0x1FC) >> 1 & 1
         states.append(f"CPU {cpu}: C1E {'enabled' if enabled else 'disabled'}\n")
     return "".join(states)
@@ -93,7 +94,7 @@ def _management_interrupts() -> str:
     if cpu_field("vendor_id") != "GenuineIntel":
         raise NotTold("only Intel's processors count them")
     hours = time.clock_gettime(time.CLOCK_BOOTTIME) / 3600
-    counts = {cpu: _model_specific_register(cpu, 0x34) for cpu in sorted(os.sched_getaffinity(0))}
+    counts = {cpu: _model_specific_register(cpu, 0x34) for cpu in sorted(enterable_cpus())}
     return "".join(
         f"CPU {cpu}: {count} since boot, {int(count / max(hours, 1))} an hour\n"
         for cpu, count in counts.items()

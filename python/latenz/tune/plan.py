@@ -3,19 +3,21 @@
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from latenz.errors import BadInput
+from latenz.terminal import printable
 from latenz.tune.catalogue import chosen
 from latenz.tune.changes import (
     AnyChange,
     FileChange,
     FolderChange,
     LinkChange,
+    RestartChange,
     ServiceChange,
     ThreadChange,
     WriteChange,
@@ -23,18 +25,21 @@ from latenz.tune.changes import (
     interrupt_name,
     start_ticks,
 )
-from latenz.tune.check import Check, printable
+from latenz.tune.check import Check
 from latenz.tune.context import Context, NotKnown, list_in
 from latenz.tune.cpus import format_list, parse_list, parse_mask
 from latenz.tune.lasting import ByHand, Draft, Wish, add_disabled, add_lasting, for_built_in
 from latenz.tune.lasting_boot import add_command_line
-from latenz.tune.model import Affinity, Entry, Policy, Service, Write
+from latenz.tune.model import Affinity, Entry, Partition, Policy, Restart, Service, Write
+from latenz.tune.partition import add_lasting_partition, add_partition_now
+from latenz.tune.reconcile import reconciled
 from latenz.tune.root import Root
 from latenz.tune.services import unit_states
 from latenz.tune.targets import targets
 from latenz.tune.tasks import Thread
 
 _IRQ = re.compile(r"/proc/irq/(\d+)/")
+_PAGE_KIB, _LARGEST_PAGE_KIB = 4, 64  # of x86; the largest that another architecture may have
 _POLICIES = {"other": os.SCHED_OTHER, "fifo": os.SCHED_FIFO, "rr": os.SCHED_RR}
 _RIVALS = (
     ("irqbalance.service", r"/proc/irq/", "moves interrupts between CPUs every 10 seconds"),
@@ -86,8 +91,7 @@ class Plan:
         profile: What the machine is for.
         changes: In the order in which they are carried out.
         by_hand: What only a person can do.
-        withheld: Entries that are wrong, but give something up, and were not asked for by name;
-            each with what they give up.
+        offers: Entries that are wrong, but give something up, and were not asked for by name.
         conflicts: Services that would undo some of it.
         notes: What else to know.
     """
@@ -97,7 +101,7 @@ class Plan:
     profile: str
     changes: tuple[AnyChange, ...]
     by_hand: tuple[ByHand, ...] = ()
-    withheld: tuple[Entry, ...] = ()
+    offers: tuple[Entry, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
@@ -107,7 +111,7 @@ class Choice:
     """Which entries the user wants changed.
 
     Attributes:
-        include: Also these, which give up security, safety or a function.
+        include: Also these, which give something up.
         only: No others than these; none: all that are wrong.
         skip: Not these.
 
@@ -146,7 +150,7 @@ def _planned(context: Context, checks: Sequence[Check], choice: Choice) -> Plan:
     wrong = [
         check.entry for check in checks if check.state == "wrong" and _is_chosen(check, choice)
     ]
-    withheld = [entry for entry in wrong if entry.consent and entry.id not in choice.include]
+    offers = [entry for entry in wrong if entry.consent and entry.id not in choice.include]
     named = {*choice.include, *choice.only}
     draft = Draft()
     for each in checks:
@@ -157,32 +161,41 @@ def _planned(context: Context, checks: Sequence[Check], choice: Choice) -> Plan:
             f"CPU {min(context.online)} starts the machine and keeps its time: the kernel takes it "
             "out of nohz_full=, and much cannot be moved away from it; rather isolate others"
         )
-    entries = [
-        entry for entry in wrong if entry not in withheld and _can_act(entry, context, draft)
-    ]
-    for entry in [each for each in entries if each.milder and each.id not in named]:
-        if any(entry.milder == each.id for each in entries):
-            entries.remove(entry)
-            draft.note(f"{entry.id}: left out, {entry.milder} does it at less cost; --include it")
+    entries = [entry for entry in wrong if entry not in offers and _can_act(entry, context, draft)]
+    entries = reconciled(entries, checks, named, draft)
+    if any(isinstance(action, Partition) for entry in entries for action in entry.now):
+        context = replace(context, partition=True)
     _add_now(entries, context, draft)
     wishes = [Wish(entry, action) for entry in entries for action in entry.boot]
     later = for_built_in(wishes, context.root)
     disabled = _disabled(later, context)
     add_lasting(later, context, draft)
+    add_lasting_partition(later, context, draft)
     add_command_line(later, context, draft)
     add_disabled(disabled, context, draft)
     _add_advice(entries, draft)
     changes = _in_order(_with_folders(_once(draft.changes), context.root))
+    _note_fleeting(changes, draft)
     return Plan(
         context.root,
         format_list(context.isolated),
         context.profile,
         tuple(changes),
         tuple(draft.by_hand),
-        tuple(withheld),
-        tuple(_conflicts(entries, withheld, changes, context.root)),
+        tuple(offers),
+        tuple(_conflicts(entries, offers, changes, context.root)),
         tuple(draft.notes),
     )
+
+
+def _note_fleeting(changes: Sequence[AnyChange], draft: Draft) -> None:
+    """Note the entries that the next restart takes back."""
+    now = [entry for change in changes if change.fleeting for entry in change.entries]
+    later = {entry for change in changes if not change.fleeting for entry in change.entries}
+    later |= {entry for each in draft.by_hand for entry in each.entries}
+    for entry in dict.fromkeys(now):
+        if entry not in later:
+            draft.note(f"{entry}: lasts until the next restart only")
 
 
 def _is_chosen(check: Check, choice: Choice) -> bool:
@@ -200,6 +213,11 @@ def _can_act(entry: Entry, context: Context, draft: Draft) -> bool:
     if "'preempt=" in str(entry.boot) and version and "PREEMPT_DYNAMIC" not in version:
         draft.by_hand.append(ByHand((entry.id,), entry.title, entry.advice))
         return False
+    for written in entry.now:
+        if isinstance(written, Write) and not _fits(written, context.root):
+            advice = f"the pages that {written.fits_pages} counts do not fit into the free memory"
+            draft.by_hand.append(ByHand((entry.id,), entry.title, advice))
+            return False
     try:
         for action in (*entry.now, *entry.boot):
             for value in action.model_dump().values():
@@ -209,6 +227,18 @@ def _can_act(entry: Entry, context: Context, draft: Draft) -> bool:
         draft.by_hand.append(ByHand((entry.id,), entry.title, str(reason)))
         return False
     return True
+
+
+def _fits(action: Write, root: Root) -> bool:
+    """Return whether what is written needs no more memory than there is."""
+    if action.fits_pages is None:
+        return True
+    available = re.search(r"^MemAvailable:\s*(\d+) kB", root.read("/proc/meminfo") or "", re.M)
+    pages = (root.read(action.fits_pages) or "").strip()
+    if not available or not pages.isdecimal():
+        return False
+    x86 = re.search(r"^vendor_id", root.read("/proc/cpuinfo") or "", re.M)
+    return int(pages) * (_PAGE_KIB if x86 else _LARGEST_PAGE_KIB) < int(available[1])
 
 
 def _second_threads(context: Context) -> frozenset[int]:
@@ -229,6 +259,10 @@ def _add_now(entries: Sequence[Entry], context: Context, draft: Draft) -> None:
                 _add_writes(entry, action, context, draft)
             elif isinstance(action, Service):
                 _add_stop(entry, action, context.root, draft)
+            elif isinstance(action, Partition):
+                add_partition_now(entry, context, draft)
+            elif isinstance(action, Restart):
+                _add_restart(entry, action, context.root, draft)
             else:
                 _add_threads(entry, action, context, draft)
 
@@ -292,6 +326,16 @@ def _add_stop(entry: Entry, action: Service, root: Root, draft: Draft) -> None:
             draft.note(f"{entry.id}: {unit} is stopped on the machine itself only")
 
 
+def _add_restart(entry: Entry, action: Restart, root: Root, draft: Draft) -> None:
+    for unit, state, _ in unit_states(root, action.restart) or ():
+        if "active" not in state:
+            continue
+        if root.live and root.is_folder("/run/systemd/system"):
+            draft.changes.append(RestartChange(unit=unit, entries=(entry.id,)))
+        else:
+            draft.note(f"{entry.id}: start {unit} again, so that it reads its settings")
+
+
 def _add_threads(entry: Entry, action: Affinity | Policy, context: Context, draft: Draft) -> None:
     if not context.root.live:
         draft.note(f"{entry.id}: threads are changed on the machine itself only")
@@ -333,6 +377,8 @@ def _add_advice(entries: Sequence[Entry], draft: Draft) -> None:
     changed = {entry for change in draft.changes for entry in change.entries}
     told = {entry for each in draft.by_hand for entry in each.entries}
     for entry in entries:
+        if entry.besides and entry.id in changed:
+            draft.by_hand.append(ByHand((entry.id,), entry.title, entry.besides))
         if entry.id not in changed | told:
             advice = entry.advice or "nothing that could be changed was found; see the notes"
             draft.by_hand.append(ByHand((entry.id,), entry.title, advice))
@@ -371,13 +417,16 @@ def _in_order(changes: Sequence[AnyChange]) -> list[AnyChange]:
     Services are stopped, and TuneD has set what it sets, before values are written to the kernel:
     taken back in the opposite order, each of them finds what it left.
     """
-    order = ("folder", "file", "link", "service", "boot menu", "tuned", "write", "thread")
+    order = (
+        "folder", "file", "link", "service", "restart", "partition", "boot menu", "tuned", "write",
+        "thread",
+    )  # fmt: skip
     return sorted(changes, key=lambda change: order.index(change.kind))
 
 
 def _conflicts(
     entries: Sequence[Entry],
-    withheld: Sequence[Entry],
+    offers: Sequence[Entry],
     changes: Sequence[AnyChange],
     root: Root,
 ) -> Iterable[Conflict]:
@@ -388,15 +437,18 @@ def _conflicts(
             if any(re.search(pattern, str(action)) for action in (*entry.now, *entry.boot))
         ]
         for _, state, _ in (unit_states(root, unit) or ()) if ids else ():
-            yield Conflict(unit, state, why, tuple(ids), _remedy(unit, changes, withheld))
+            yield Conflict(unit, state, why, tuple(ids), _remedy(unit, changes, offers))
 
 
-def _remedy(unit: str, changes: Sequence[AnyChange], withheld: Sequence[Entry]) -> str:
-    if any(unit == change.what.rpartition("/")[2] for change in changes if change.kind != "tuned"):
+def _remedy(unit: str, changes: Sequence[AnyChange], offers: Sequence[Entry]) -> str:
+    concerned = {change.kind for change in changes if unit == change.what.rpartition("/")[2]}
+    if concerned - {"tuned", "restart"}:
         return "the plan turns it off"
+    if "restart" in concerned or any(f"/{unit}.d/latenz" in change.what for change in changes):
+        return "the plan keeps it off the isolated CPUs"
     if unit == "tuned.service" and any("/latenz/tuned.conf" in change.what for change in changes):
         return "its profile latenz takes in the one that is active now, and comes after it"
-    for entry in withheld:
+    for entry in offers:
         services = [action for action in (*entry.now, *entry.boot) if isinstance(action, Service)]
         if any(fnmatchcase(unit, action.service) for action in services):
             return f"--include {entry.id} turns it off"

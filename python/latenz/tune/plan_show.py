@@ -6,23 +6,23 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from latenz.console import Console
+from latenz.terminal import printable
 from latenz.tune.changes import (
     AnyChange,
-    BootMenuChange,
     FileChange,
     FolderChange,
+    FollowingChange,
     LinkChange,
     ServiceChange,
     ThreadChange,
-    TunedChange,
     WriteChange,
 )
-from latenz.tune.check import printable
 from latenz.tune.cpus import format_list
+from latenz.tune.model import Entry
 from latenz.tune.plan import Plan
 from latenz.tune.root import Root
 from latenz.tune.transaction import Restored, Step, Transaction
@@ -50,10 +50,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             for old, new in [values(change, plan.root)]
         ],
         "by_hand": [each._asdict() for each in plan.by_hand],
-        "withheld": [
-            {"entry": entry.id, "gives_up": entry.consent, "risk": entry.risk}
-            for entry in plan.withheld
-        ],
+        "offers": [_offer_document(entry) for entry in plan.offers],
         "conflicts": [
             {
                 "unit": each.unit,
@@ -65,6 +62,19 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             for each in plan.conflicts
         ],
         "notes": list(plan.notes),
+    }
+
+
+def _offer_document(entry: Entry) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "entries": [entry.id],
+        "title": entry.title,
+        "gives_up": entry.consent,
+        "risk": entry.risk,
+        "gain": entry.why,
+        "effect": entry.effect,
+        "option": f"--include {entry.id}",
     }
 
 
@@ -96,8 +106,9 @@ def values(change: AnyChange, root: Root) -> tuple[str | None, str | None]:
         return now, f"on CPUs {format_list(frozenset(change.cpus))}"
     if isinstance(change, ServiceChange):
         return "active", "stopped"
-    actions = {FolderChange: "made", BootMenuChange: "made again", TunedChange: "started again"}
-    return None, actions.get(type(change))
+    if isinstance(change, FollowingChange):
+        return None, "started again"
+    return None, "made" if isinstance(change, FolderChange) else "made again"
 
 
 def _scheduling(policy: int | None, priority: int | None) -> str | None:
@@ -123,9 +134,7 @@ def print_plan(plan: Plan) -> None:
     if plan.by_hand:
         rows = [(", ".join(each.entries), each.advice) for each in plan.by_hand]
         console.print(_table("Left to you", ("for", "what to do"), rows))
-    if plan.withheld:
-        options = [(f"--include {each.id}", each.consent, each.risk) for each in plan.withheld]
-        console.print(_table("Only if you name it", ("option", "gives up", "risk"), options))
+    _print_offers(console, plan.offers)
     if plan.conflicts:
         conflicts = [
             (each.unit, each.state, f"{each.why}: {', '.join(each.entries[:4])}", each.remedy)
@@ -139,6 +148,19 @@ def print_plan(plan: Plan) -> None:
         console.print("Nothing that Latenz could change is to be changed.")
     else:
         console.print(f"{_count(len(plan.changes), 'change')}; nothing is changed yet.")
+
+
+def _print_offers(console: Console, offers: Sequence[Entry]) -> None:
+    if offers:
+        console.print(Text("Offers: only if you name them", "italic"))
+    for each in offers:
+        line = Text(f"  --include {each.id}", "bold")
+        line.append(f": gives up {each.consent}; effect {each.effect}", "not bold")
+        console.print(line, soft_wrap=True)
+        console.print(Text(f"    risk: {each.risk}"), soft_wrap=True)
+        console.print(Text(f"    gain: {each.why}"), soft_wrap=True)
+    if offers:
+        console.print()
 
 
 def _print_others(console: Console, plan: Plan) -> None:

@@ -6,14 +6,14 @@ good news.
 """
 
 import re
-import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from latenz.tune import outputs
-from latenz.tune.context import NOT_ALL_THREADS, Context
+from latenz.tune.context import NOT_ALL_THREADS, Context, partitioned_cpus
 from latenz.tune.cpus import format_list
 from latenz.tune.model import (
     Absent,
@@ -27,6 +27,7 @@ from latenz.tune.model import (
     IrqsProbe,
     LinkProbe,
     ManualProbe,
+    PartitionProbe,
     Probe,
     ServiceProbe,
     SpreadProbe,
@@ -36,6 +37,7 @@ from latenz.tune.model import (
 )
 from latenz.tune.root import ABSENT, Unreadable
 from latenz.tune.services import unit_states
+from latenz.unpacking import Damaged, unpack
 
 if TYPE_CHECKING:
     from latenz.tune.tasks import Thread
@@ -123,7 +125,13 @@ def _cpus(probe: CpusProbe, context: Context) -> Reading:
         mask = probe.format == "mask"
         return [Value(found, path, mask=mask) for found in _found(probe.regex, text)]
 
-    return _of_files(probe.path, context, probe.if_absent, values)
+    reading = _of_files(probe.path, context, probe.if_absent, values)
+    if not probe.union or not reading.values:
+        return reading
+    listed = [each.text for each in reading.values if each.text not in ("", "(null)")]
+    if not listed:
+        return replace(reading, values=(), empty="wrong", reason="no CPU is listed")
+    return replace(reading, values=(Value(",".join(listed), reading.where),))
 
 
 def _found(regex: str, text: str) -> list[str]:
@@ -191,6 +199,17 @@ def _cmdline(probe: CmdlineProbe, context: Context) -> Reading:
         reason = f"{probe.parameter} is not given: {probe.optional}"
         return Reading(values, where, empty="ok", reason=reason)
     return Reading(values, where, empty="wrong", reason=f"{probe.parameter} is not given")
+
+
+@reader(PartitionProbe)
+def _partition(probe: PartitionProbe, context: Context) -> Reading:
+    del probe
+    where = "/sys/fs/cgroup/**/cpuset.cpus.partition"
+    if not context.root.is_folder("/sys"):
+        return Reading((), where, reason=ABSENT)
+    cpus = partitioned_cpus(context.root)
+    values = (Value(format_list(cpus), where),) if cpus else ()
+    return Reading(values, where, empty="wrong", reason="no cpuset partition isolates a CPU")
 
 
 @reader(FlagsProbe)
@@ -310,13 +329,8 @@ def _config(probe: ConfigProbe, context: Context) -> Reading:
 def _config_text(context: Context) -> tuple[str | None, str]:
     packed = context.root.read_bytes("/proc/config.gz")
     if packed is not None:
-        try:
-            unpack = zlib.decompressobj(16 + zlib.MAX_WBITS)
-            return unpack.decompress(packed, _LARGEST_CONFIG).decode("ascii", "replace"), (
-                "/proc/config.gz"
-            )
-        except zlib.error:
-            pass
+        with suppress(Damaged):
+            return unpack(packed, _LARGEST_CONFIG).decode("ascii", "replace"), "/proc/config.gz"
     where = context.expand("/boot/config-{release}")
     return context.root.read(where), where
 

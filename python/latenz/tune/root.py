@@ -7,13 +7,13 @@ they would lead on that machine, and never out of it.
 import errno
 import os
 import stat
-import tarfile
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from latenz.errors import BadInput
+from latenz.unpacking import Damaged, Member, members
 
 ABSENT = "there is no such file"
 LARGEST = 4 << 20
@@ -21,9 +21,14 @@ LARGEST = 4 << 20
 LEFT_OUT = "/latenz/left-out"
 """In a snapshot: what could not be read when it was taken, as lines of path, tab, reason."""
 _MOST_LINKS = 40  # as Linux
-_MOST_MEMBERS = 1_000_000
 _LARGEST_ARCHIVE = 1 << 30
+_MOST_KEPT = 1 << 28  # bytes of an archive that are held in memory, those of its tables included
+_ENTRY_BYTES = 500  # about what the tables need for an entry besides its path
+_DEEPEST_PATH = 256  # folders; those of a machine's settings lie in some 20
 _DEEPEST = 16  # folders that ** looks into
+_MOST_STEPS = 10_000_000
+"""Names looked up and listed in one folder or archive of a stranger; for a real one's check some
+100,000."""
 _WILD = frozenset("*?[")
 ResultT = TypeVar("ResultT")
 
@@ -68,6 +73,7 @@ class Root:
             raise BadInput("is no path", repr(str(path)[:60]), "give a folder or a tar")
         real = os.path.realpath(path)
         self.live = real == "/"
+        self._steps = 0
         self._tree: _Tree
         if self.live:
             self._tree = _Machine()
@@ -122,9 +128,11 @@ class Root:
     def names(self, folder: str) -> list[str]:
         """Return the sorted names in a folder; none if there is no such folder."""
         try:
-            return sorted(_told(lambda: self._tree.names(self._resolved(folder))))
+            found = sorted(_told(lambda: self._tree.names(self._resolved(folder))))
         except Unreadable:
             return []
+        self._count(len(found))
+        return found
 
     def link(self, path: str) -> str | None:
         """Return what a symbolic link says, None if there is none."""
@@ -192,6 +200,7 @@ class Root:
         links = 0
         while left:
             part = left.pop()
+            self._count(1)
             if part in (".", ".."):
                 del done[len(done) - (part == "..") :]
                 continue
@@ -206,7 +215,23 @@ class Root:
             if target.startswith("/"):
                 done = []
             left += [part for part in reversed(target.split("/")) if part]
+            if len(left) + len(done) > _DEEPEST_PATH:
+                raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         return "/" + "/".join(done)
+
+    def _count(self, steps: int) -> None:
+        """Count what was looked up in another machine's files: links can make it endless.
+
+        Raises:
+            BadInput: It is more than any machine needs.
+        """
+        self._steps += steps
+        if self._steps > _MOST_STEPS and not self.live:
+            raise BadInput(
+                "has more files and links than a machine's settings",
+                str(self.path),
+                "make a snapshot: latenz tune snapshot",
+            )
 
 
 def _told(action: Callable[[], ResultT]) -> ResultT:
@@ -217,7 +242,9 @@ def _told(action: Callable[[], ResultT]) -> ResultT:
         raise Unreadable(ABSENT) from None
     except OSError as error:
         reason = error.strerror or str(error)
-        raise Unreadable(reason[:1].lower() + reason[1:]) from None
+        if reason[1:2].islower():  # a sentence, not an abbreviation
+            reason = reason[0].lower() + reason[1:]
+        raise Unreadable(reason) from None
     except ValueError:  # a path with a null character
         raise Unreadable(ABSENT) from None
 
@@ -282,71 +309,76 @@ class _Archive:
         self._targets: dict[str, str] = {}
         self._refused: dict[str, str] = {}
         self._below: dict[str, set[str]] = {"/": set()}
+        self._kept = 0
         try:
             if not stat.S_ISREG(path.stat().st_mode):
                 raise _no_snapshot(path, "no regular file")
-            with tarfile.open(path) as archive:
-                self._take(path, archive)
+            with path.open("rb") as file:
+                for member in members(file, _LARGEST_ARCHIVE):
+                    self._take(member)
+            self._take_left_out()
         except FileNotFoundError:
             raise BadInput(
                 "there is no such folder or tar", str(path), "give one, or leave it out for /"
             ) from None
-        except (tarfile.TarError, EOFError, ValueError, ArithmeticError) as error:
-            raise _no_snapshot(path, str(error)) from None
+        except Damaged as error:
+            raise _no_snapshot(path, error.what) from None
         except OSError as error:
             raise _no_snapshot(path, error.strerror or str(error)) from None
+
+    def _take_left_out(self) -> None:
         for line in self._contents.get(LEFT_OUT, b"").decode("utf-8", "replace").splitlines():
             left_out, _, reason = line.partition("\t")
             self._add(left_out, stat.S_IFREG)
             self._refused[left_out] = reason
 
-    def _take(self, path: Path, archive: tarfile.TarFile) -> None:
-        size = 0
-        for count, member in enumerate(archive, 1):
-            size += member.size
-            if size > _LARGEST_ARCHIVE or count > _MOST_MEMBERS:
-                raise _no_snapshot(path, "it holds more than a machine's settings")
-            parts = [part for part in member.name.split("/") if part not in ("", ".")]
-            if ".." in parts:
-                continue
-            name = "/" + "/".join(parts)
-            if member.isdir():
-                self._add(name, stat.S_IFDIR)
-            elif member.issym():
-                self._add(name, stat.S_IFLNK)
-                self._targets[name] = member.linkname
-            elif member.isreg():
-                self._add(name, stat.S_IFREG)
-                self._keep(name, archive, member)
-            elif member.islnk():
-                self._keep_hard_link(name, "/" + member.linkname.removeprefix("./").lstrip("/"))
-            else:
-                self._add(name, stat.S_IFCHR)
-
-    def _keep(self, name: str, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
-        if member.size > LARGEST:
+    def _take(self, member: Member) -> None:
+        parts = [part for part in member.name.split("/") if part not in ("", ".")]
+        if ".." in parts:
+            return
+        name = "/" + "/".join(parts)
+        if member.kind == "hard link":
+            self._keep_hard_link(name, "/" + member.target.removeprefix("./").lstrip("/"))
+            return
+        self._add(name, _MODES[member.kind])
+        if member.kind == "link":
+            self._targets[name] = member.target
+            self._charge(len(member.target))
+        elif member.size > LARGEST and member.kind == "file":
             self._refused[name] = "is larger than 4 MiB"
-        elif file := archive.extractfile(member):
-            self._contents[name] = file.read()
+        elif member.kind == "file":
+            self._charge(member.size)
+            self._contents[name] = member.content(LARGEST)
 
     def _keep_hard_link(self, name: str, other: str) -> None:
         if other in self._contents:
+            content = self._contents[other]
             self._add(name, stat.S_IFREG)
-            self._contents[name] = self._contents[other]
+            self._contents[name] = content
 
     def _add(self, name: str, mode: int) -> None:
-        if name == "/":
-            return
-        self._modes[name] = mode
-        for kept in (self._contents, self._targets, self._refused):
-            kept.pop(name, None)  # the last one of a name counts, as when a tar is unpacked
-        if mode == stat.S_IFDIR:
-            self._below.setdefault(name, set())
-        folder, _, last = name.rpartition("/")
-        folder = folder or "/"
-        if self._modes.get(folder) != stat.S_IFDIR:
-            self._add(folder, stat.S_IFDIR)
-        self._below[folder].add(last)
+        """Enter a path, and the folders above it that are not there yet."""
+        if name.count("/") > _DEEPEST_PATH:
+            raise Damaged(f"a path in it has more than {_DEEPEST_PATH} folders")
+        while name != "/":
+            self._charge(_ENTRY_BYTES + len(name))
+            self._modes[name] = mode
+            for kept in (self._contents, self._targets, self._refused):
+                kept.pop(name, None)  # the last one of a name counts, as when a tar is unpacked
+            if mode == stat.S_IFDIR:
+                self._below.setdefault(name, set())
+            folder, _, last = name.rpartition("/")
+            above = self._below.setdefault(folder or "/", set())
+            above.add(last)
+            if self._modes.get(folder or "/") == stat.S_IFDIR:
+                return
+            name, mode = folder, stat.S_IFDIR
+
+    def _charge(self, size: int) -> None:
+        """Count what is kept in memory."""
+        self._kept += size
+        if self._kept > _MOST_KEPT:
+            raise Damaged("it holds more than a machine's settings")
 
     def mode(self, path: str) -> int:
         if path not in self._modes:
@@ -372,6 +404,14 @@ class _Archive:
         if path not in self._contents:
             raise OSError(errno.EINVAL, "is no regular file")
         return self._contents[path]
+
+
+_MODES = {
+    "file": stat.S_IFREG,
+    "folder": stat.S_IFDIR,
+    "link": stat.S_IFLNK,
+    "other": stat.S_IFCHR,
+}
 
 
 def _no_snapshot(path: Path, reason: str) -> BadInput:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from latenz.console import Console
 from latenz.tune.check import Check
 from latenz.tune.context import Context, NotKnown
 from latenz.tune.cpus import format_list
@@ -19,7 +19,9 @@ from latenz.tune.model import (
     File,
     ModuleOption,
     NowAction,
+    Partition,
     Policy,
+    Restart,
     Service,
     Sysctl,
     SysfsWrite,
@@ -107,7 +109,9 @@ def print_entry(check: Check, context: Context, console: Console | None = None) 
         *_changes(entry, context),
         ("revert", entry.revert),
         ("by hand", entry.advice),
+        ("besides", entry.besides),
         ("source", entry.source),
+        ("Linux", entry.linux),
         ("layer", f"{entry.layer}; for {', '.join(entry.profiles)}; effect {entry.effect}"),
     ):
         if text:
@@ -142,6 +146,8 @@ _IN_WORDS: dict[type, str] = {
     Write: "{value} > {write}",
     SysfsWrite: "{value} > {sysfs}",
     Service: "stop, or disable, {service}",
+    Partition: "CPU {partition} for latenz.slice alone (an isolated cpuset partition)",
+    Restart: "{restart} reads its settings anew",
     Affinity: "threads {affinity} on CPU {cpus} only",
     Policy: "threads {threads}: policy {policy}, priority {priority}",
     Sysctl: "sysctl {sysctl} = {value}",

@@ -33,6 +33,7 @@ ALSO = (
     "/proc/irq/*/smp_affinity_list",
     "/proc/irq/*/effective_affinity_list",
     "/proc/version",
+    "/proc/meminfo",
     "/proc/modules",
     "/etc/os-release",
     "/sys/kernel/debug/irq/irqs/*",
@@ -48,7 +49,8 @@ ALSO = (
 """Patterns of what no entry reads, but the other commands of `latenz tune`, and people."""
 _QEMU = re.compile(rb"(?:[^\0]*/)?(?:qemu-|kvm\b)")
 _SECRET_OPTION = re.compile(rb"\b((?:data|password|passwd|secret|key)=)[^,\0]*")
-_SECRET_PARAMETER = re.compile(r"((?:^|\s)[^\s=]*(?:pass|secret|token|key)[^\s=]*=)\S+")
+_PARAMETER = re.compile(r"(?<!\S)([^\s=]+=)\S+")
+_SECRET_NAME = re.compile(r"pass|secret|token|key")
 _SECRET_ATTRIBUTE = re.compile(rb"""\b(passwd=)(?:'[^']*'|"[^"]*")""")
 _KEPT_MOUNTS = ("hugetlbfs", "resctrl", "cgroup", "cgroup2", "tracefs", "debugfs")
 
@@ -172,7 +174,7 @@ def _harmless(path: str, content: bytes) -> bytes | None:
     """Return a file without secrets; None if it is not to be kept at all."""
     if path == "/proc/cmdline":
         text = anonymous_command_line(content.decode("utf-8", "replace"))
-        return _SECRET_PARAMETER.sub(r"\1...", text).encode()
+        return _PARAMETER.sub(_without_secret, text).encode()
     if path == "/proc/cpuinfo":
         return re.sub(rb"(?m)^(Serial\s*:).*$", rb"\1 ...", content)
     if path == "/proc/modules":  # names alone: for root, it tells where the kernel is in memory
@@ -214,6 +216,10 @@ def write_snapshot(
         for path, kind, said in recorder.members():
             _add(tar, path, kind, said)
     return recorder.left_out
+
+
+def _without_secret(parameter: re.Match[str]) -> str:
+    return f"{parameter[1]}..." if _SECRET_NAME.search(parameter[1]) else parameter[0]
 
 
 def condition_count() -> int:

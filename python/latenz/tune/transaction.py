@@ -20,10 +20,10 @@ from latenz.errors import BadInput
 from latenz.tune.changes import (
     AnyChange,
     BootMenuChange,
+    FollowingChange,
     Now,
     Refused,
     ServiceChange,
-    TunedChange,
 )
 from latenz.tune.journal import Event, Head, Journal, Record
 from latenz.tune.places import Place, opened, sync_folder
@@ -194,7 +194,7 @@ class Transaction:
             result = Restored(change, "left", reason)
         else:
             result = self._undone(number, change, now)
-        remake = isinstance(change, TunedChange) or (_remade(change) and now == "changed since")
+        remake = isinstance(change, FollowingChange) or (_remade(change) and now == "changed since")
         self.journal.append("undone", number, result.reason, remake=remake)
         return None if remake else result
 
@@ -215,7 +215,7 @@ class Transaction:
         results = []
         for number, record in self.journal.happened("undone").items():
             change = self.changes[number]
-            if not record.remake or not isinstance(change, BootMenuChange | TunedChange):
+            if not record.remake or not isinstance(change, BootMenuChange | FollowingChange):
                 continue
             try:
                 change.make(self.place)
@@ -323,7 +323,7 @@ def begin(place: Place, changes: Sequence[AnyChange], isolated: str, profile: st
 
 
 def _remade(change: AnyChange) -> bool:
-    return isinstance(change, BootMenuChange | TunedChange)
+    return isinstance(change, BootMenuChange | FollowingChange)
 
 
 def _ancestor(place: Place, count: int) -> Path:

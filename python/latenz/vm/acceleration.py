@@ -14,6 +14,7 @@ from latenz.boards import cache
 from latenz.boards.images import Image
 from latenz.engines.base import program_version
 from latenz.errors import BadInput
+from latenz.files import scratch_place
 from latenz.keeper import KeptProgram
 from latenz.programs import escaped
 from latenz.vm.command import PROGRAM
@@ -88,7 +89,7 @@ def _record(kernel: Image) -> Path:
 
 def _tried(kernel: Image) -> str:
     """Boot a kernel by KVM until it says its name; return what went wrong, empty if nothing."""
-    with tempfile.TemporaryDirectory(prefix="latenz-kvm-") as name:
+    with tempfile.TemporaryDirectory(prefix="latenz-kvm-", dir=scratch_place()) as name:
         console, log = Path(name, "console"), Path(name, "log")
         command = [
             *(PROGRAM, "-machine", "pc,accel=kvm", "-cpu", "host", "-m", "256", "-nodefaults"),

@@ -283,7 +283,7 @@ def _devices(settings: VmSettings) -> list[Piece]:
         _joined("-device", ",", [Part(card, virtio), Part("netdev=network")]),
     ]
     if settings.disk:
-        found += _disk(settings)
+        found += _disk(settings, settings.disk)
     if settings.passthrough and settings.on("vfio-passthrough"):
         text = f"vfio-pci,host={settings.passthrough}"
         found.append(_joined("-device", "", [Part(text, ("vfio-passthrough",))]))
@@ -299,9 +299,10 @@ def _network(settings: VmSettings) -> list[Part]:
     return [Part(text), *([Part("vhost=on", both)] if vhost else [])]
 
 
-def _disk(settings: VmSettings) -> list[Piece]:
+def _disk(settings: VmSettings, disk: Path) -> list[Piece]:
     virtio = ("guest-virtio-minimal",)
-    drive = _joined("-drive", "", [Part(f"file={settings.disk},format=raw,if=none,id=disk")])
+    # absolute, as QEMU runs elsewhere
+    drive = _joined("-drive", "", [Part(f"file={disk.absolute()},format=raw,if=none,id=disk")])
     if not settings.on("guest-virtio-minimal"):
         return [drive, _joined("-device", ",", [Part("ide-hd", virtio), Part("drive=disk")])]
     device = [Part("virtio-blk-pci", virtio), Part("drive=disk")]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from latenz.boards import images
 from latenz.boards.images import Flavour, Image
-from latenz.errors import BadInput
-from latenz.files import replacing
+from latenz.files import make_folder, replacing
 from latenz.programs import probe_program
 from latenz.stacks import guest_linux
 
@@ -110,14 +109,8 @@ def export(made: Guest, folder: Path) -> list[Path]:
         BadInput: The folder cannot be written.
     """
     copies = [(made.kernel.path, folder / "vmlinuz"), (made.initrd.path, folder / "initrd.cpio")]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for source, copy in copies:
-            with replacing(copy) as partial:
-                shutil.copyfile(source, partial)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise BadInput(
-            f"cannot be written ({reason})", str(folder), "name another folder"
-        ) from None
+    make_folder(folder)
+    for source, copy in copies:
+        with replacing(copy) as partial:
+            shutil.copyfile(source, partial)
     return [copy for _, copy in copies]

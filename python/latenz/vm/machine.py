@@ -13,6 +13,7 @@ from typing import Any
 from qemu.qmp.legacy import QEMUMonitorProtocol
 
 from latenz.errors import BadInput
+from latenz.files import scratch_place
 from latenz.keeper import KeptProgram
 from latenz.programs import escaped, listen
 from latenz.vm.command import VCPU_PRIORITY, Boot, Piece, arguments, command, host_cpu
@@ -44,11 +45,11 @@ class Machine:
     def __init__(self, settings: VmSettings, guest: Guest, options: str, folder: Path) -> None:
         self.settings = settings
         self.threads: list[str] = []
-        self._folder = folder
-        self._console = folder / "console.log"
+        self._folder = folder.absolute()  # QEMU runs elsewhere
+        self._console = self._folder / "console.log"
         self._read_to = 0
         # Paths of sockets must be short: not in the run folder.
-        self._sockets = Path(tempfile.mkdtemp(prefix="latenz-vm-"))
+        self._sockets = Path(tempfile.mkdtemp(prefix="latenz-vm-", dir=scratch_place()))
         self._program: KeptProgram | None = None
         self._monitor: QEMUMonitorProtocol | None = None
         self._port: socket.socket | None = None

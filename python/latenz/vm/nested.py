@@ -8,7 +8,6 @@ entry into a guest costs what QEMU executes for it, not what silicon needs.
 """
 
 import shutil
-import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,9 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latenz.errors import BadInput
+from latenz.files import scratch_place
 from latenz.keeper import KeptProgram
 from latenz.programs import turn_arguments
 from latenz.stacks import guest_linux
+from latenz.unpacking import Damaged, members
 from latenz.vm import nested_host
 from latenz.vm.heartbeat import Heartbeat
 
@@ -141,7 +142,7 @@ def run(
     """
     tell = report or (lambda _phase: None)
     tell("building images")
-    folder = wish.job.folder
+    folder = wish.job.folder.absolute()  # QEMU runs elsewhere
     console, sent = folder / "host-console.log", folder / "host.tar"
     kernel, system = nested_host.kernel(), nested_host.system()
     software: dict[str, Any] = {
@@ -189,7 +190,7 @@ def _disk(
         files["/machine"] = nested_host.measuring_script(machine, output)
     else:
         machine = _machine(wish, files, software)
-    with tempfile.TemporaryDirectory(prefix="latenz-nested-") as place:
+    with tempfile.TemporaryDirectory(prefix="latenz-nested-", dir=scratch_place()) as place:
         initrd = Path(place) / "initrd"
         shutil.copyfile(system.path, initrd)
         nested_host.add_order(initrd, files)
@@ -371,13 +372,12 @@ def _received(sent: Path, folder: Path, console: Path) -> "Received":
     from latenz.boards.console import Received
 
     try:
-        with tarfile.open(sent, "r:") as archive:
-            for member in archive:
+        with sent.open("rb") as archive:
+            for member in members(archive, guest_linux.MOST_UNPACKED):
                 name = member.name.removeprefix("./")
-                content = archive.extractfile(member) if member.isfile() else None
-                if name in _FILES and content is not None:
-                    (folder / name).write_bytes(content.read())
-    except (tarfile.TarError, EOFError, OSError) as error:
+                if name in _FILES and member.kind == "file":
+                    member.write(folder / name)
+    except (Damaged, OSError) as error:
         raise BadInput(f"nothing that can be read was sent ({error})", str(console)) from None
     received = Received()
     results, notes = folder / guest_linux.RESULTS, folder / "notes"

@@ -1,7 +1,6 @@
 """Measures in a virtual machine: starts it, waits for what the guest sends, reads that."""
 
 import io
-import tarfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from latenz.engines.base import program_version
 from latenz.errors import BadInput
 from latenz.model import SampleSet
 from latenz.stacks import guest_linux
+from latenz.unpacking import Damaged, members
 from latenz.vm.command import PROGRAM, TURN_US, arguments
 from latenz.vm.guest import Guest, guest_options
 from latenz.vm.host import check_host
@@ -31,6 +31,7 @@ _LAST_LIMIT_S = {"kvm": 60, "tcg": 300}
 _WALL_FOR_VIRTUAL = {"kvm": 1, "tcg": 100}
 _USUAL_S = {"kvm": (5, 1), "tcg": (30, 10)}
 _MOST_BYTES = 1 << 30
+_MOST_NOTES = 1 << 20
 _NS = 1_000_000_000
 
 
@@ -172,13 +173,12 @@ def _account(
 def _notes(archive: bytes) -> list[str]:
     """Return what the first program noted in passing."""
     try:
-        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as members:
-            content = members.extractfile("./notes")
-            return (
-                content.read(_MOST_BYTES).decode("utf-8", "replace").splitlines() if content else []
-            )
-    except (KeyError, tarfile.TarError, EOFError, OSError):
-        return []
+        for member in members(io.BytesIO(archive), guest_linux.MOST_UNPACKED):
+            if member.name == "./notes" and member.kind == "file":
+                return member.content(_MOST_NOTES).decode("utf-8", "replace").splitlines()
+    except Damaged:
+        pass
+    return []
 
 
 class _Session:

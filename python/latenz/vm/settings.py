@@ -66,7 +66,8 @@ ALTERNATIVES: dict[str, str] = {
 """Ids that `tuned` leaves out unless they are named, and why."""
 
 TUNED = frozenset(EXPRESSED) - frozenset(ALTERNATIVES)
-"""All tunings that fit together and cost no security."""
+"""All tunings that fit together and cost no security; in the guest, which is made for one
+measurement, its watchdogs, its throttling and the watch of its clock are off."""
 
 NEEDS_KVM = frozenset(
     {

@@ -22,7 +22,11 @@ def system_of(described: Mapping[str, Any]) -> System:
     """Return the system that a dictionary of counterexamples.json describes."""
     return System(
         Platform(
-            described["c_switch"], described["c_mon"], described["c_sched"], described["c_ctx"]
+            described["c_switch"],
+            described["c_mon"],
+            described["c_sched"],
+            described["c_ctx"],
+            described.get("c_lim", 0),
         ),
         tuple(Slot(slot["partition"], slot["length"]) for slot in described["slots"]),
         tuple(

@@ -373,6 +373,127 @@ def interference_promise(
     return total_ns
 
 
+# --- whatever other partitions do -----------------------------------------------------------------
+
+
+def masked_within(system: Mapping[str, Any], source: Mapping[str, Any], window_ns: int) -> int:
+    """R7: between two maskings lie a slot's start and a top handler."""
+    tops = arrivals_within(source["model"], window_ns)
+    return system.get("c_lim", 0) * (min(tops, switches_within(system, window_ns)) + 1)
+
+
+def granted_within(source: Mapping[str, Any], mode: str, window_ns: int) -> int:
+    """The most a monitor accepts in a window, whatever arrives."""
+    if source["monitor"] is None or mode == "plain":
+        return 0
+    return arrivals_within(monitor_model(source), window_ns)
+
+
+def rows_and_gaps(system: Mapping[str, Any], partition: str) -> tuple[int, int | None]:
+    """The longest row of a partition's slots and the shortest time between two of them."""
+    owners = [slot["partition"] == partition for slot in system["slots"]]
+    if all(owners):
+        return 0, None
+    first = next(i for i in range(len(owners)) if owners[i] and not owners[i - 1])
+    rows, gaps = [], []
+    for step in range(len(owners)):
+        at = (first + step) % len(owners)
+        lengths = rows if owners[at] else gaps
+        if owners[at] != owners[at - 1]:
+            lengths.append(0)
+        lengths[-1] += system["slots"][at]["length"]
+    return max(rows), min(gaps)
+
+
+def enforced_deferral(
+    system: Mapping[str, Any], mode: str, horizon_ns: int
+) -> dict[str, int] | None:
+    """By source: row + I, where I is long enough for the jobs that it defers itself; or None."""
+    if mode != "carry":
+        return {source["name"]: 0 for source in system["sources"]}
+    rows = {
+        source["name"]: rows_and_gaps(system, source["partition"]) for source in system["sources"]
+    }
+
+    def server(window: int) -> int:
+        total = switches_within(system, window) * system["c_switch"]
+        for source in system["sources"]:
+            row_ns, gap_ns = rows[source["name"]]
+            total += arrivals_within(source["model"], window) * top_cost(system, source, mode)
+            total += masked_within(system, source, window)
+            if source["monitor"] is not None:
+                if gap_ns is not None and window >= gap_ns:
+                    return horizon_ns + 1
+                jobs = granted_within(source, mode, window + row_ns + window)
+                total += jobs * (source["c_bh"] + overhead(system))
+        return total
+
+    busy_ns = least_fixed_point(server, 1, horizon_ns)
+    return busy_ns and {name: row_ns + busy_ns for name, (row_ns, _) in rows.items()}
+
+
+def enforced_bounds(
+    system: Mapping[str, Any], mode: str, horizon_ns: int = HORIZON_NS
+) -> dict[str, int | None]:
+    """The worst-case latency of every source, whatever sources of other partitions do."""
+    deferral = enforced_deferral(system, mode, horizon_ns)
+    return {
+        source["name"]: enforced_bound(system, source["partition"], mode, deferral, horizon_ns)
+        for source in system["sources"]
+    }
+
+
+def enforced_bound(
+    system: Mapping[str, Any],
+    partition: str,
+    mode: str,
+    deferral: Mapping[str, int] | None,
+    horizon_ns: int,
+) -> int | None:
+    """The bound of every source of one partition."""
+    own = [source for source in system["sources"] if source["partition"] == partition]
+    others = [source for source in system["sources"] if source["partition"] != partition]
+
+    def of_others(window: int, carried: Mapping[str, int]) -> int:
+        total = sum(
+            arrivals_within(source["model"], window) * top_cost(system, source, mode)
+            for source in system["sources"]
+        )
+        for source in others:
+            reach = window + carried.get(source["name"], 0)
+            jobs = granted_within(source, mode, reach)
+            total += masked_within(system, source, window)
+            total += jobs * (source["c_bh"] + overhead(system))
+        return total
+
+    def own_overhead(window: int) -> int:
+        return sum(interposed_within(source, mode, window, 0) for source in own) * overhead(system)
+
+    def bottoms(window: int, extra_ns: int) -> int:
+        return sum(
+            arrivals_within(source["model"], window) * (source["c_bh"] + extra_ns) for source in own
+        )
+
+    def in_slots(window: int) -> int:
+        return of_others(window, {}) + own_overhead(window) + blocked(system, partition, window)
+
+    candidates = [worst_over_offsets(own, lambda window: bottoms(window, 0), in_slots, horizon_ns)]
+    interposing = any(source["monitor"] is not None for source in others)
+    if mode == "carry" and all(map(conforms, own)) and (deferral or not interposing):
+        candidates.append(
+            worst_over_offsets(
+                own,
+                lambda window: bottoms(window, overhead(system)),
+                lambda window: (
+                    of_others(window, deferral or {})
+                    + switches_within(system, window) * system["c_switch"]
+                ),
+                horizon_ns,
+            )
+        )
+    return min((bound for bound in candidates if bound is not None), default=None)
+
+
 # --- the equations as printed -------------------------------------------------------------------
 
 

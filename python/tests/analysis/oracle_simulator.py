@@ -1,4 +1,4 @@
-"""A second, slow simulator of the execution rules R1 to R6, to hold the fast one against.
+"""A second, slow simulator of the execution rules R1 to R7, to hold the fast one against.
 
 It shares no code with Latenz. It is one state machine: what is pending, one rule for what runs, one
 for what happens when that is finished, one for a slot switch, one for an arrival. All times are
@@ -11,10 +11,12 @@ R3 Then the queue of the partition that owns the slot; bottom handlers resume ac
 R4 One first-in-first-out queue per partition, shared by its sources.
 R5 An interposed job not yet started when its own partition's slot begins is dropped.
 R6 At equal times: completion first, then slot switch, then arrival.
+R7 An interrupt that comes before its source's event model allows it masks the source (C_lim), until
+   the first slot start at which the model allows it; there it arrives.
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
@@ -99,6 +101,15 @@ class TopHandler:
 
 
 @dataclass
+class Mask:
+    """The masking of a source that exceeds its limit."""
+
+    source: str
+    left_ns: int
+    begun: bool = False
+
+
+@dataclass
 class Job:
     """An interposed job: it enters (C_sched + C_ctx), serves up to its budget, leaves (C_ctx)."""
 
@@ -109,14 +120,27 @@ class Job:
 
 
 class Simulation:
-    """One run of `system` with the arrival times `arrivals` of each source."""
+    """One run of `system` with the arrival times `arrivals` of each source.
+
+    `distance`, if given, tells the delta-minus of a source's model, to which R7 keeps it.
+    """
 
     def __init__(
-        self, system: Mapping[str, Any], arrivals: Mapping[str, Sequence[int]], mode: str
+        self,
+        system: Mapping[str, Any],
+        arrivals: Mapping[str, Sequence[int]],
+        mode: str,
+        distance: Callable[[Mapping[str, Any], int], int] | None = None,
     ) -> None:
         assert mode in MODES
         self.mode = mode
         self.system = system
+        self.distance = distance
+        self.taken_ns: dict[str, list[int]] = {source["name"]: [] for source in system["sources"]}
+        self.waiting: dict[str, deque[int]] = {
+            source["name"]: deque() for source in system["sources"]
+        }
+        self.masked: set[str] = set()
         self.monitors = {
             source["name"]: Monitor(source["monitor"])
             for source in system["sources"]
@@ -138,7 +162,7 @@ class Simulation:
         self.now_ns = 0
         self.slot_at_arrival = ""  # the owner by the clock: R6's half-open slots
         self.owner = ""  # the owner by the switches served so far
-        self.supervisor: deque[Switch | TopHandler] = deque()
+        self.supervisor: deque[Switch | TopHandler | Mask] = deque()
         self.jobs: deque[Job] = deque()
         self.queues: dict[str, deque[Irq]] = {
             slot["partition"]: deque() for slot in system["slots"]
@@ -179,10 +203,39 @@ class Simulation:
             self.slot_at_arrival = self.next_slot
             self.supervisor.append(Switch(self.next_slot, self.system["c_switch"]))
             self.next_switch_ns, self.next_slot = next(self.future_switches)
+            self.masked = {
+                source["name"]
+                for source in self.system["sources"]
+                if source["name"] in self.masked and not self.permits(source)
+            }
         while self.future_arrivals and self.future_arrivals[0][0] == self.now_ns:
-            self.arrive(self.future_arrivals.popleft()[1])
+            self.waiting[self.future_arrivals.popleft()[1]["name"]].append(self.now_ns)
+        for source in self.system["sources"]:
+            name = source["name"]
+            while self.waiting[name] and name not in self.masked:
+                self.come(source)
 
-    def arrive(self, source: Mapping[str, Any]) -> None:
+    def permits(self, source: Mapping[str, Any]) -> bool:
+        """Whether one more interrupt now keeps the source's model, by all distances to others."""
+        if self.distance is None:
+            return True
+        newest_first = reversed(self.taken_ns[source["name"]])
+        return all(
+            self.now_ns - earlier_ns >= self.distance(source["model"], events)
+            for events, earlier_ns in enumerate(newest_first, start=2)
+        )
+
+    def come(self, source: Mapping[str, Any]) -> None:
+        """The first interrupt that waits at the controller arrives, or masks its source."""
+        name = source["name"]
+        if self.permits(source):
+            self.taken_ns[name].append(self.now_ns)
+            self.arrive(source, self.waiting[name].popleft())
+        else:
+            self.masked.add(name)
+            self.supervisor.append(Mask(name, self.system.get("c_lim", 0)))
+
+    def arrive(self, source: Mapping[str, Any], raised_ns: int) -> None:
         """The monitor decides with the arrival's stamp; the top handler waits its turn."""
         in_own_slot = self.slot_at_arrival == source["partition"]
         monitor = self.monitors.get(source["name"])
@@ -190,21 +243,21 @@ class Simulation:
             self.mode == "carry" or (self.mode == "paper" and not in_own_slot)
         )
         accepted = asked and monitor.accepts(self.now_ns)
-        irq = Irq(source, self.now_ns, in_own_slot, accepted, source["c_bh"])
+        irq = Irq(source, raised_ns, in_own_slot, accepted, source["c_bh"])
         self.irqs[source["name"]].append(irq)
         cost_ns = source["c_th"] + (self.system["c_mon"] if asked else 0)
         self.supervisor.append(TopHandler(irq, cost_ns))
 
     # --- what runs --------------------------------------------------------------------------------
 
-    def what_runs(self) -> Switch | TopHandler | Job | Irq | None:
+    def what_runs(self) -> Switch | TopHandler | Mask | Job | Irq | None:
         if self.supervisor:  # R1
             head = self.supervisor[0]
             if not head.begun:
                 head.begun = True
                 if isinstance(head, Switch):
                     self.change_owner(head.partition)
-                else:
+                elif isinstance(head, TopHandler):
                     head.irq.top_start_ns = self.now_ns
             return head
         if self.jobs:  # R2
@@ -217,10 +270,12 @@ class Simulation:
             return self.queues[self.owner][0]
         return None
 
-    def left_ns(self, running: Switch | TopHandler | Job | Irq) -> int:
+    def left_ns(self, running: Switch | TopHandler | Mask | Job | Irq) -> int:
         return running.bottom_left_ns if isinstance(running, Irq) else running.left_ns
 
-    def execute(self, running: Switch | TopHandler | Job | Irq | None, duration_ns: int) -> None:
+    def execute(
+        self, running: Switch | TopHandler | Mask | Job | Irq | None, duration_ns: int
+    ) -> None:
         start_ns, self.now_ns = self.now_ns, self.now_ns + duration_ns
         if isinstance(running, Irq):
             running.bottom_left_ns -= duration_ns
@@ -234,6 +289,9 @@ class Simulation:
         elif isinstance(running, TopHandler):
             running.left_ns -= duration_ns
             self.note(start_ns, "top", running.irq.source["name"])
+        elif isinstance(running, Mask):
+            running.left_ns -= duration_ns
+            self.note(start_ns, "top", running.source)
         elif isinstance(running, Switch):
             running.left_ns -= duration_ns
             self.note(start_ns, "switch", running.partition)
@@ -244,7 +302,7 @@ class Simulation:
 
     # --- what happens when it is finished ---------------------------------------------------------
 
-    def complete(self, running: Switch | TopHandler | Job | Irq) -> None:
+    def complete(self, running: Switch | TopHandler | Mask | Job | Irq) -> None:
         if isinstance(running, Irq):
             self.finish_head(running.partition)
         elif isinstance(running, Job):
@@ -312,10 +370,13 @@ class Simulation:
 
 
 def simulate(
-    system: Mapping[str, Any], arrivals: Mapping[str, Sequence[int]], mode: str
+    system: Mapping[str, Any],
+    arrivals: Mapping[str, Sequence[int]],
+    mode: str,
+    distance: Callable[[Mapping[str, Any], int], int] | None = None,
 ) -> dict[str, list[Record]]:
     """Every interrupt of `arrivals`, served by the rules, per source in the order of arrival."""
-    return Simulation(system, arrivals, mode).run().records()
+    return Simulation(system, arrivals, mode, distance).run().records()
 
 
 def highest_latency(records: Sequence[Record]) -> int:

@@ -78,7 +78,55 @@ def test_every_irq_is_as_the_oracle_simulates_it(kind: Any, batch: int) -> None:
             assert irqs(system, mode, arrivals) == expected, (mode, described, arrivals)
 
 
+def broken(rng: Random, arrivals: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Arrivals against the sources' models: more of them, some at once."""
+    crowd = {}
+    for name, times in arrivals.items():
+        more = [time_ns + rng.choice((0, 0, 1, 7)) for time_ns in times]
+        crowd[name] = sorted(times + (more if rng.random() < 0.7 else []))
+    return crowd
+
+
+@pytest.mark.parametrize("kind", [tiny_system, microsecond_system], ids=["tiny", "microseconds"])
+@pytest.mark.parametrize("batch", range(2))
+def test_sources_beyond_their_limits_are_masked_as_the_oracle_masks_them(
+    kind: Any, batch: int
+) -> None:
+    rng = Random(f"limits {kind.__name__} {batch}")
+    masked = 0
+    for _ in range(60):
+        described = kind(rng) | {"c_lim": rng.choice((0, 1, 2))}
+        system = system_of(described)
+        arrivals = broken(rng, random_arrivals(rng, described, most=8))
+        for mode in MODES:
+            served = oracle_simulator.simulate(described, arrivals, mode, oracle_bounds.distance)
+            expected = {
+                name: sorted((r.arrival_ns, r.top_start_ns, r.end_ns, r.kind) for r in records)
+                for name, records in served.items()
+            }
+            assert irqs(system, mode, arrivals) == expected, (mode, described, arrivals)
+            freely = oracle_simulator.simulate(described, arrivals, mode)
+            masked += freely != served
+    assert masked > 60
+
+
 HORIZON_NS = {tiny_system: 20_000, microsecond_system: 1_000_000_000}
+
+
+@pytest.mark.parametrize("batch", range(3))
+def test_enforced_bounds_are_the_oracle_s(batch: int) -> None:
+    rng = Random(f"enforced {batch}")
+    horizon_ns, higher = 3000, 0
+    for _ in range(40):
+        described = tiny_system(rng) | {"c_lim": rng.choice((0, 0, 1))}
+        system = system_of(described)
+        for mode in MODES:
+            bounds = bound(system, mode, horizon_ns=horizon_ns)
+            found = {each.name: each.enforced_ns for each in bounds.sources}
+            expected = oracle_bounds.enforced_bounds(described, mode, horizon_ns)
+            assert found == expected, (mode, described)
+            higher += any(each.wcrt_ns != each.enforced_ns for each in bounds.sources)
+    assert higher > 10
 
 
 @pytest.mark.parametrize("kind", [tiny_system, microsecond_system], ids=["tiny", "microseconds"])

@@ -64,7 +64,10 @@ def test_what_is_set_up_is_not_set_up_again(capfd):
 
 def test_unknown_groups_and_options_are_named():
     for arguments, line in (
-        (["bords"], "there is no group bords; there is: base cluster boards vm hdl test bench"),
+        (
+            ["bords"],
+            "there is no group bords; there is: base cluster boards vm hdl test bench fuzz",
+        ),
         (["base", "--all"], "--all is not known; the only option is --packages"),
     ):
         answer = subprocess.run([ROOT / "setup/ensure", *arguments], capture_output=True, text=True)

@@ -315,3 +315,101 @@ def test_this_machines_own_apt_is_left_alone(mirror, tmp_path):
     done = subprocess.run([*command, sys.executable, "-c", program], capture_output=True, text=True)
     assert f"name={NAME!r}" in done.stdout, done.stderr
     assert files() == before
+
+
+CARELESS = {
+    "Acquire::AllowInsecureRepositories": "true",
+    "Acquire::AllowWeakRepositories": "true",
+    "Acquire::AllowDowngradeToInsecureRepositories": "true",
+    "APT::Get::AllowUnauthenticated": "true",
+    "Acquire::https::Verify-Peer": "false",
+    "Acquire::https::Verify-Host::mirror.example.org": "no",
+    "Acquire::https::Proxy": "http://user:s3cret@127.0.0.1:9/",
+    "Acquire::https::CaInfo": "/etc/ssl/certs/ca-certificates.crt",
+}
+
+
+def add_settings(folder, settings):
+    with (folder / "apt.conf").open("a") as config:
+        config.writelines(f'{name} "{value}";\n' for name, value in settings.items())
+
+
+def serve_unsigned(mirror, index_too):
+    """Serve the suite's lists without a signature, or with one by somebody else's key."""
+    suite = mirror.content / "dists" / apt_sources.release()
+    signed = (suite / "InRelease").read_text()
+    body = signed.partition("\n\n")[2].partition("-----BEGIN PGP SIGNATURE")[0]
+    if index_too:
+        with mirror.index.open("a") as index:
+            index.write("\nPackage: of-somebody-else\n")
+        body = body.partition("MD5Sum:")[0]
+    (suite / "InRelease").unlink()
+    (suite / "Release").write_text(body)
+
+
+@pytest.mark.parametrize("index_too", [False, True])
+@pytest.mark.parametrize("form", ["one-line", "deb822"])
+def test_a_mirror_without_signature_gives_nothing_whatever_apt_accepts(
+    mirror, tmp_path, index_too, form
+):
+    add_settings(tmp_path, CARELESS)
+    sources = tmp_path / "sources.d"
+    if form == "one-line":
+        (sources / "own.sources").unlink()
+        line = f"deb [trusted=yes] {mirror.address} {apt_sources.release()} main\n"
+        (sources / "own.list").write_text(line)
+    else:
+        with (sources / "own.sources").open("a") as file:
+            file.write("Trusted: yes\nAllow-Insecure: yes\n")
+    serve_unsigned(mirror, index_too)
+    line = refused()
+    assert line.startswith(f"{mirror.address[:-1]}: is not signed by Debian; set apt up"), line
+    assert not list((tmp_path / "cache/latenz/packages").glob("*.deb"))
+
+
+def test_apts_configuration_is_kept_from_others_and_takes_over_the_way_only(mirror, tmp_path):
+    add_settings(tmp_path, CARELESS)
+    folder = tmp_path / "cache/latenz/apt"
+    folder.mkdir(parents=True)
+    (folder / "apt.conf").touch(0o644)
+    packages.fetch([NAME])
+    text = (folder / "apt.conf").read_text()
+    assert (folder / "apt.conf").stat().st_mode & 0o777 == 0o600
+    assert folder.stat().st_mode & 0o777 == 0o700
+    taken = [line for line in text.splitlines() if "https" in line]
+    assert taken == [
+        'Acquire::https::Proxy "http://user:s3cret@127.0.0.1:9/";',
+        'Acquire::https::CaInfo "/etc/ssl/certs/ca-certificates.crt";',
+    ]
+    careless = [line for line in text.splitlines() if "Allow" in line]
+    assert len(careless) == 4
+    assert all(line.endswith('"false";') for line in careless)
+
+
+def test_what_apt_accepts_beyond_signatures_is_told(mirror, tmp_path, capsys):
+    before = apt_sources.weaknesses()
+    add_settings(tmp_path, CARELESS)
+    (tmp_path / "sources.d/other.list").write_text(
+        f"# deb [trusted=yes] {mirror.address} x main\n"
+        f"deb [arch=amd64 trusted=yes] {mirror.address} y main\n"
+    )
+    told = [each for each in apt_sources.weaknesses() if each not in before]
+    assert len(told) == 7
+    assert [each for each in told if each.startswith(str(tmp_path))] == [
+        f"{tmp_path}/sources.d/other.list: trusted accepts unsigned packages"
+    ]
+    assert "Acquire::https::Verify-Peer does not check who answers" in told
+    assert not any("s3cret" in each for each in told)
+    assert apt_sources.account()["not_strict"] == [*apt_sources.weaknesses()]
+    (tmp_path / "sources.d/other.list").unlink()
+    packages.fetch([NAME])
+    lines = capsys.readouterr().err.splitlines()
+    assert sum("this machine's apt is not strict" in each for each in lines) == 6 + len(before)
+
+
+def test_without_debians_keys_nothing_is_fetched(mirror, tmp_path, monkeypatch):
+    monkeypatch.setattr(apt_sources, "KEYRING", tmp_path / "absent.gpg")
+    assert refused() == (
+        f"{tmp_path}/absent.gpg: Debian's keys are missing; apt-get install debian-archive-keyring"
+    )
+    assert not list((tmp_path / "cache/latenz").rglob("*.deb"))

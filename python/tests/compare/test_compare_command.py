@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from autocorrelated import latencies, sample_set
+from processes import independent, two_state
 
 from latenz.store.parquet import write_parquet
 
@@ -80,7 +81,7 @@ def test_terminal_output_shows_effects_and_gate(folder: Path) -> None:
     sides = folder / "before.parquet", folder / "after.parquet"
     found = run(*sides, "--fail-if", "median significantly > +10%")
     assert found.returncode == 1
-    for text in ("median", "block_max", "violated", "no interval for", "resampled together"):
+    for text in ("median", "block_max", "violated", "no interval for", "one run of each side"):
         assert text in found.stdout
 
 
@@ -113,3 +114,40 @@ def test_wrong_input_gets_one_line(folder: Path, arguments: list[str], told: str
     assert found.stdout == ""
     assert found.stderr.count("\n") == 1
     assert told in found.stderr
+
+
+def test_what_cannot_be_told_says_what_would_do(tmp_path: Path) -> None:
+    from processes import PROCESSES, run_of
+
+    random = np.random.default_rng(3)
+    for side in ("a", "b"):
+        made = run_of("x", PROCESSES["busy 5 s, quiet 20 s"](random, 60_000))
+        write_parquet(made, tmp_path / f"{side}.parquet")
+    expression = "median significantly > +0ns or median significantly < -0ns"
+    sides = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    found = run(*sides, "--fail-if", expression, "--json")
+    assert found.returncode == 3
+    document = json.loads(found.stdout)
+    effect = document["pairs"][0]["statistics"]["median_ns"]
+    assert effect["basis"] is None
+    assert effect["difference_low_ns"] is None
+    assert effect["needed"] == {"repetitions": 3, "duration_s": 60.0}
+    assert document["gate"]["violated"] is False
+    assert document["gate"]["shown"] is False
+    shown = run(*sides, "--fail-if", expression)
+    assert "cannot be told" in shown.stdout
+    assert "3 repetitions of each side, of 60 s, can tell" in shown.stdout
+
+
+@pytest.mark.parametrize(("process", "code"), [(independent, 0), (two_state(5, 20), 3)])
+def test_without_a_gate_the_exit_code_says_whether_it_can_be_told(tmp_path, process, code):
+    """A minute in phases of seconds: one run of each side cannot tell, and a script must see it."""
+    random = np.random.default_rng(7)
+    for name in ("a", "b"):
+        values = process(random, 60_000)
+        write_parquet(sample_set(name, values, "silicon"), tmp_path / f"{name}.parquet")
+    found = run(tmp_path / "a.parquet", tmp_path / "b.parquet", "--json")
+    assert (found.returncode, found.stderr) == (code, "")
+    [pair] = json.loads(found.stdout)["pairs"]
+    untold = [pair["statistics"][f"{name}_ns"]["needed"] for name in ("mean", "median", "p99")]
+    assert all(each is None for each in untold) == (code == 0)

@@ -83,9 +83,7 @@ def test_daemons_end_with_the_program(files):
 
 
 def test_scratch_folder_is_removed(files):
-    program = KeptProgram(
-        ["sh", "-c", "pwd; touch x; mktemp; exec sleep 1000"], *files, scratch=True
-    )
+    program = KeptProgram(["sh", "-c", "pwd; touch x; mktemp; exec sleep 1000"], *files)
     assert wait_until(lambda: files[0].exists() and files[0].read_text().count("\n") == 2)
     folder, temporary = files[0].read_text().split()
     assert Path(temporary).parent == Path(folder)
@@ -102,7 +100,7 @@ from pathlib import Path
 from latenz.keeper import KeptProgram
 program = "pwd; (setsid sh -c 'sleep 1000; :' {mark} &); exec sleep 1000"
 folder = Path({str(tmp_path)!r})
-kept = KeptProgram(["sh", "-c", program, "{mark}"], folder / "out", folder / "err", scratch=True)
+kept = KeptProgram(["sh", "-c", program, "{mark}"], folder / "out", folder / "err")
 time.sleep(1000)
 """
     process = subprocess.Popen([sys.executable, "-c", owner])

@@ -520,13 +520,14 @@ def test_settings_that_do_not_fit_are_refused_where_they_stand(tmp_path, text, t
 def test_each_part_of_being_tuned_can_be_chosen():
     def chosen(**known):
         settings = RobotSettings.model_validate({"engine": "robot", **known})
-        return settings.is_fifo, settings.is_pinned, settings.is_locked, settings.is_awake
+        return settings.is_fifo, settings.is_pinned, settings.is_locked, settings.held_ns
 
-    assert chosen() == (True, True, True, True)
-    assert chosen(tuned=False) == (False, False, False, False)
-    assert chosen(tuned=False, policy="fifo") == (True, False, False, False)
-    assert chosen(tuned=False, cpus=[0], pinned=True) == (False, True, False, False)
-    assert chosen(locked=False, awake=False) == (True, True, False, False)
+    assert chosen() == (True, True, True, 0)
+    assert chosen(tuned=False) == (False, False, False, None)
+    assert chosen(tuned=False, policy="fifo") == (True, False, False, None)
+    assert chosen(tuned=False, cpus=[0], pinned=True) == (False, True, False, None)
+    assert chosen(locked=False, dma_latency="left alone") == (True, True, False, None)
+    assert chosen(tuned=False, dma_latency="20 us") == (False, False, False, 20_000)
 
 
 def test_the_experiment_takes_both_programs_through_all_loads():

@@ -159,8 +159,11 @@ def test_unreadable_files(tmp_path):
     ):
         with pytest.raises(BadInput, match=says):
             Experiment.read(tmp_path / name)
-    with pytest.raises(BadInput, match="larger than 1 MiB"):
+    with pytest.raises(BadInput, match="no regular file"):
         Experiment.read(Path("/dev/zero"))
+    (tmp_path / "large.toml").write_bytes(b"#" * ((1 << 20) + 1))
+    with pytest.raises(BadInput, match="larger than 1 MiB"):
+        Experiment.read(tmp_path / "large.toml")
 
 
 def test_an_unknown_bench_for_all_conditions(tmp_path):

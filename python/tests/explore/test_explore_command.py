@@ -168,7 +168,7 @@ def test_a_partition_may_give_away_what_it_can_spare(latenz, system, tmp_path):
         (["{system}", *SMALL, *["--share=P1=10%"] * 2], "'P1' has two shares"),
         (["{system}", *SMALL, "--candidates=0"], "--candidates: 0 is no number of candidates"),
         (["{system}", *SMALL, "--mode=fast"], "--mode: 'fast' is no mode"),
-        (["{system}", *SMALL, "-o", "{system}"], "cannot be written (File exists)"),
+        (["{system}", *SMALL, "-o", "{system}"], "cannot be written (Not a directory)"),
         (["{system}", *SMALL, "-o", "{folder}"], "is not empty; name a new folder with -o"),
         (["--resume={folder}"], "holds no plan.json; name a folder of latenz explore"),
         (["{system}", "--resume={folder}"], "--resume: takes up what was asked before"),

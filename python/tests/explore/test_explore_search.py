@@ -88,7 +88,7 @@ def objectives(system: System, limits=BY_HAND_LIMITS) -> tuple[float, float, flo
     lost = []
     for promise in bounds.partitions:
         own_ns = sum(slot.length_ns for slot in system.slots if slot.partition == promise.name)
-        lost.append(sum(promise.interference_ns_by_slot) / own_ns)
+        lost.append(sum(promise.conforming_interference_ns_by_slot) / own_ns)
     cycle_ns = sum(slot.length_ns for slot in system.slots)
     switches = len(system.slots) * 1e9 / cycle_ns
     return round(max(lost), 6), round(switches, 3), round(max(ratios), 6)

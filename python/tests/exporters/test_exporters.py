@@ -333,3 +333,83 @@ def test_any_values_survive(tmp_path_factory, values, to):
     sets = [samples(*latencies, name=f"s{i}") for i, latencies in enumerate(values)]
     after = importers.read(written(folder, sets, to))
     assert [rows(s)["latency_ns"] for s in after] == values
+
+
+STALL = 50_000_000
+PERIOD = 1_000_000
+
+
+def stalled() -> SampleSet:
+    """A second at 1 kHz of which 50 ms are lost in one stall: 950 samples, 50 skipped."""
+    latencies = [10_000] * 900 + [STALL] + [10_000] * 49
+    missed = [0] * 900 + [50] + [0] * 49
+    return SampleSet.from_columns(known(period_ns=PERIOD), latency_ns=latencies, missed=missed)
+
+
+def test_skipped_activations_are_in_every_format(tmp_path):
+    summary = summarize(stalled())
+    assert (summary.n, summary.n_due, summary.quantiles_ns["0.99"]) == (950, 1000, 40_000_000)
+
+    def exported(to: str) -> Path:
+        (tmp_path / to).mkdir()
+        return written(tmp_path / to, [stalled()], to)
+
+    for to in ("csv", "parquet"):
+        (after,) = importers.read(exported(to))
+        assert rows(after) == rows(stalled())
+        assert figures(after) == figures(stalled())
+    path = exported("hlog")
+    assert "50 skipped activations are recorded by how long they waited" in path.read_text()
+    logged = read_log(path)["cpu0"]
+    assert logged.get_total_count() == 1000
+    assert logged.get_value_at_percentile(99) == pytest.approx(40_000_000, rel=2e-3)
+    path = exported("cyclictest-json")
+    thread = json.loads(path.read_text())["thread"]["0"]
+    assert thread["cycles"] == sum(thread["histogram"].values()) == 1000
+    assert thread["avg"] * 1000 == pytest.approx(summary.mean_ns)
+    (after,) = importers.read(path)
+    again = summarize(after)
+    assert again.quantiles_ns == summary.quantiles_ns
+    assert (again.view, again.n_due, again.missed_periods) == ("as due", 1000, 0)
+    assert any("50 skipped activations are among the cycles" in note for note in again.notes)
+    found = families(exported("openmetrics"))
+    buckets = {
+        each.labels["le"]: each.value
+        for each in found["latenz_latency_seconds"].samples
+        if each.name.endswith("_bucket")
+    }
+    assert buckets["+Inf"] == 1000
+    assert buckets["0.02"] == 949 + 21  # waits of 0 to 20 ms
+    (total,) = (s.value for s in found["latenz_latency_seconds"].samples if s.name.endswith("_sum"))
+    assert total == pytest.approx(summary.mean_ns * 1000 / 1e9)
+    assert found["latenz_samples"].samples[0].value == 950
+    assert found["latenz_missed_periods"].samples[0].value == 50
+
+
+def test_formats_tell_which_activations_they_hold(tmp_path):
+    def views(sample_set: SampleSet) -> set[str]:
+        path = tmp_path / "metrics"
+        exporters.write([sample_set], "openmetrics", path)
+        return {s.labels["view"] for family in families(path).values() for s in family.samples}
+
+    assert views(stalled()) == {"as due"}
+    assert views(samples(1, 2)) == {"of samples only"}
+    exporters.write([samples(1, 2)], "hlog", tmp_path / "log")
+    assert "of samples only" in (tmp_path / "log").read_text()
+
+
+def test_skipped_activations_of_unknown_latency_look_like_the_latest(tmp_path):
+    half = samples(*[5_000] * 100, missed_periods=100)
+    logged = read_log(written(tmp_path, [half], "hlog"))["cpu0"]
+    assert logged.get_total_count() == 200
+    (tmp_path / "export.hlog").unlink()
+    found = families(written(tmp_path, [half], "openmetrics"))
+    values = {
+        s.labels["le"]: s.value
+        for s in found["latenz_latency_seconds"].samples
+        if s.name.endswith("_bucket")
+    }
+    assert (values["10.0"], values["+Inf"]) == (100, 200)
+    assert not any(s.name.endswith("_sum") for s in found["latenz_latency_seconds"].samples)
+    with pytest.raises(BadInput, match="the mean of cpu0 is not known"):
+        exporters.write([half], "cyclictest-json", tmp_path / "json")

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "boards/virt.hpp"
+#include "boards/zcu102.hpp"
 #include "configuration.hpp"
 #include "configuration_check.hpp"
 
@@ -62,6 +64,11 @@ void tell_source(const Configuration& all, const SourceEntry& each) {
        std::span(all.distance_ns).subspan(each.first_distance, each.distances)) {
     std::cout << ' ' << distance;
   }
+  std::cout << "\nlimit " << each.limit_period_ns << ' ' << each.limit_jitter_ns;
+  for (const std::int64_t distance :
+       std::span(all.distance_ns).subspan(each.first_limit_distance, each.limit_distances)) {
+    std::cout << ' ' << distance;
+  }
   std::cout << '\n';
 }
 
@@ -71,7 +78,8 @@ int main(int /*count*/, const char* const* arguments) {
   std::ifstream stream(arguments[1], std::ios::binary);
   load({std::istreambuf_iterator<char>(stream), {}});
   const auto& all = *reinterpret_cast<const Configuration*>(Configuration::address);
-  std::string_view problem = problem_of(all, 4);
+  const Board& board = all.board == BoardNumber::virt ? virt_board : zcu102_board;
+  std::string_view problem = problem_of(all, {.cpus = 4, .not_for_guests = board.not_for_guests});
   if (problem.empty()) problem = problem_of_arrivals(all);
   std::cout << "problem '" << problem << "'\n";
   if (!problem.empty()) return 0;

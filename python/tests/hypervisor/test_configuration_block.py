@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -12,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from made_systems import DRIVER, systems
 
-from latenz.analysis import Simulator
+from latenz.analysis import Simulator, bound
 from latenz.analysis.simulate import simulated_irqs
 from latenz.hypervisor import configuration
-from latenz.hypervisor.build import build
-from latenz.system import write_system
+from latenz.hypervisor.build import build, longest_section_ns
+from latenz.system import Distances, Exponential, Periodic, write_system
 
 CORE = Path("hypervisor/src/core")
 READER = Path(__file__).parent / "read_block.cpp"
@@ -26,7 +27,7 @@ RESTART, READY, CONSOLE = 1, 2, 4
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory) -> Path:
     program = tmp_path_factory.mktemp("reader") / "read_block"
-    folders = [f"-I{CORE}", "-Icore/include"]
+    folders = [f"-I{CORE}", "-Ihypervisor/src", "-Icore/include"]
     files = [READER, CORE / "configuration_check.cpp"]
     subprocess.run(["g++", "-std=c++20", "-O1", *folders, *files, "-o", program], check=True)
     return program
@@ -101,13 +102,23 @@ def test_the_hypervisor_reads_what_the_system_says(tmp_path, reader, system):
             learning.events if learning else 0,
             source.bottom_ns,
         ]
-    for source, distances in zip(system.sources, lines(found, "distances"), strict=True):
+    for number, (source, distances) in enumerate(
+        zip(system.sources, lines(found, "distances"), strict=True)
+    ):
         given = source.monitor.distances_ns if source.monitor else ()
+        if number in devices:
+            given = tuple(each - longest_section_ns(system) for each in given)
         assert len(distances) == len(given)
         assert all(after >= before for before, after in zip(given, distances, strict=True))
         for a in range(len(distances)):  # closed: of a + b gaps none is shorter than its parts
             for b in range(len(distances) - a - 1):
                 assert distances[a + b + 1] >= distances[a] + distances[b]
+    for number, (source, limit) in enumerate(
+        zip(system.sources, lines(found, "limit"), strict=True)
+    ):
+        assert limit == expected_limit(
+            source.arrival, stamp_late_ns(system, number) if number in devices else 0
+        )
     registers = [
         [names.index(each.name), 3, device.physical, device.physical, device.size]
         for each in system.hosted
@@ -131,6 +142,33 @@ def test_the_hypervisor_reads_what_the_system_says(tmp_path, reader, system):
     assert lines(found, "arrival") == [row for row in arrived if row[1] not in devices]
     assert records > 5 * 60
     assert trace > 0
+
+
+def expected_limit(arrival, late_ns):
+    """Period, jitter and distances of the arrivals in `made_systems`, as they are stamped."""
+    if isinstance(arrival, Exponential):
+        return [0, 0]
+    if isinstance(arrival, Periodic):
+        distance_ns = arrival.min_distance_ns - late_ns
+        distances_ns = [distance_ns] if distance_ns > 0 else []
+        return [arrival.period_ns, arrival.jitter_ns + late_ns, *distances_ns]
+    shorter = [max(each - late_ns, 0) for each in arrival.distances_ns]
+    return [0, 0, *(shorter if any(shorter) else [])]
+
+
+def stamp_late_ns(system, number):
+    """How late an interrupt of a device can be stamped: it may have to wait for the one before."""
+    usual = {"learning": None, "arrival": Periodic(25_000_000)}
+    sources = [
+        replace(each, **usual)
+        if isinstance(each.arrival, Exponential)
+        else replace(each, learning=None)
+        for each in system.sources
+    ]
+    latency_ns = bound(replace(system, sources=tuple(sources))).sources[number].wcrt_ns
+    shortest_ns = {Periodic: 17_000_000, Distances: 5_000_000, Exponential: 0}
+    waits = latency_ns > shortest_ns[type(system.sources[number].arrival)]
+    return longest_section_ns(system) + (latency_ns if waits else 0)
 
 
 def simulated_arrivals(system):

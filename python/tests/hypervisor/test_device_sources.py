@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from latenz.errors import BadInput
 from latenz.hypervisor.build import build
 from latenz.hypervisor.comparison import compared
 from latenz.hypervisor.guest import installed
@@ -19,6 +20,8 @@ from latenz.model import HANDLINGS
 SECOND_NS = 1_000_000_000
 OWN_NS, FOREIGN_NS = 7_300_000, 11_100_000
 CYCLE_NS = OWN_NS + FOREIGN_NS
+LONGEST_SECTION_NS = 20_000
+"""A slot switch, as the file has it."""
 SOON_NS = 3000
 """An interrupt that nothing holds up has been answered by then, and a slot begun."""
 SYSTEM = """
@@ -38,7 +41,7 @@ name = "alarm"
 partition = "clock"
 top = "5 us"
 bottom = "20 us"
-arrival = {{ kind = "periodic", period = "1 s" }}
+arrival = {{ kind = "periodic", period = "{period}" }}
 monitor = {{ distances = ["{distance}"] }}
 interrupt = 34
 {more}
@@ -62,7 +65,7 @@ monitor = { distances = ["20 ms"] }
 def booted(folder, mode, irqs, guest="alarm", text=SYSTEM, **changes):
     ensure_built()
     path = folder / "system.toml"
-    values = {"distance": "900 ms", "more": "", "on_fault": "stop"} | changes
+    values = {"distance": "900 ms", "period": "1 s", "more": "", "on_fault": "stop"} | changes
     path.write_text(text.format(guest=installed(f"guests/{guest}.bin"), **values))
     built = build(path, mode, irqs=irqs)
     return built, boot(built, "virt", folder).measured
@@ -83,7 +86,7 @@ def check_each_once(run):
     """What the device raised was queued, ended, and seen by the guest, all as often."""
     alarm = run.statistics.sources[0]
     assert alarm.raised == alarm.completed == partition(run, "clock").progress
-    assert alarm.overruns == alarm.dropped == alarm.overflowed == 0
+    assert alarm.overruns == alarm.dropped == alarm.overflowed == alarm.masked == 0
     arrived_ns, ended_ns, _ = alarms(run)
     gaps_ns = arrived_ns[1:] - ended_ns[:-1]
     assert (np.abs(gaps_ns - SECOND_NS) < SOON_NS).all(), "each a second after the one before"
@@ -124,6 +127,37 @@ def test_alarms_are_handled_once_and_as_the_mode_says(tmp_path, mode):
     assert neighbour.raised == neighbour.completed == len(built.arrivals)
 
 
+def test_a_devices_distances_are_shorter_by_how_late_its_stamps_can_be(tmp_path):
+    """So that nobody else's doing lets its monitor deny what keeps its distance."""
+    ensure_built()
+    path = tmp_path / "system.toml"
+    values = {"guest": installed("guests/alarm.bin"), "more": NEIGHBOUR, "on_fault": "stop"}
+    path.write_text(SYSTEM.format(distance="900 ms", period="1 s", **values))
+    device, other = (each.monitor.distances_ns for each in build(path, irqs=3).system.sources)
+    assert device == (900_000_000 - LONGEST_SECTION_NS,)
+    assert other == (20_000_000,), "arrivals of the list have exact stamps"
+    path.write_text(SYSTEM.format(distance=f"{LONGEST_SECTION_NS} ns", period="1 s", **values))
+    with pytest.raises(BadInput, match="20000 ns that the hypervisor may be at work") as found:
+        build(path, irqs=3)
+    assert "monitor" in found.value.where
+
+
+def test_a_device_that_interrupts_more_often_than_its_model_is_masked_until_a_slot_begins(tmp_path):
+    """Its alarm is due a second after the one before, its model has one in three."""
+    built, run = booted(tmp_path, "carry", 12, period="3 s")
+    assert built.system.sources[0].arrival.jitter_ns == LONGEST_SECTION_NS, "of its stamps"
+    alarm = run.statistics.sources[0]
+    assert alarm.raised == alarm.completed == partition(run, "clock").progress >= 10
+    assert alarm.raised - 1 <= alarm.masked <= alarm.raised
+    arrived_ns, _, _ = alarms(run)
+    assert np.diff(arrived_ns).min() >= 3 * SECOND_NS - LONGEST_SECTION_NS
+    assert np.diff(arrived_ns).max() < 3 * SECOND_NS + CYCLE_NS
+    into_cycle_ns = arrived_ns[1:] % CYCLE_NS
+    since_slot_ns = np.where(into_cycle_ns < OWN_NS, into_cycle_ns, into_cycle_ns - OWN_NS)
+    assert since_slot_ns.max() < SOON_NS
+    check_slots(run)
+
+
 def test_the_monitor_judges_stamps_and_a_run_of_devices_alone_ends(tmp_path):
     """With twice the distance that the device keeps, by hand."""
     built, run = booted(tmp_path, "carry", 12, distance="1900 ms")
@@ -135,7 +169,7 @@ def test_the_monitor_judges_stamps_and_a_run_of_devices_alone_ends(tmp_path):
     arrived_ns, _, handlings = alarms(run)
     accepted_ns, wanted = -(2**60), []
     for arrival_ns in arrived_ns.tolist():
-        grants = arrival_ns - accepted_ns >= 1_900_000_000
+        grants = arrival_ns - accepted_ns >= 1_900_000_000 - LONGEST_SECTION_NS
         accepted_ns = arrival_ns if grants else accepted_ns
         foreign = arrival_ns % CYCLE_NS >= OWN_NS
         wanted.append(("interposed" if grants else "delayed") if foreign else "direct")

@@ -3,7 +3,7 @@
 import pytest
 
 from latenz.hypervisor.arrivals import Arrivals, arrivals
-from latenz.hypervisor.build import build_system
+from latenz.hypervisor.build import build, build_system
 from latenz.hypervisor.guest import installed
 from latenz.hypervisor.run import boot, ensure_built
 from latenz.system import (
@@ -72,3 +72,17 @@ def test_what_was_learned_is_told(brought):
     assert len(learned) == 3
     assert learned[0] >= MS
     assert list(learned) == sorted(learned)
+
+
+def test_every_interrupt_that_a_controller_may_have_can_be_a_sources(tmp_path):
+    path = tmp_path / "system.toml"
+    path.write_text(
+        "".join(f'[[slot]]\npartition = "{name}"\nlength = "1 ms"\n' for name in ("P1", "P2"))
+        + "".join(
+            f'[[source]]\nname = "s{number}"\npartition = "P1"\ntop = "5 us"\nbottom = "20 us"\n'
+            f'interrupt = {number}\narrival = {{ kind = "periodic", period = "5 ms" }}\n'
+            for number in (32, 127, 128, 187, 1019)
+        )
+    )
+    run = boot(build(path, irqs=50), "virt").measured
+    assert [each.completed for each in run.statistics.sources] == [10] * 5

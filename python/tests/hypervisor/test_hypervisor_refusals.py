@@ -50,7 +50,8 @@ def test_the_sound_one_is_taken(tmp_path):
     ("arrival", "mode", "reason"),
     [
         ('"periodic", period = "90 us"', None, "is unbounded in mode plain: overload"),
-        ('"periodic", period = "90 us"', "carry", "is unbounded in mode carry: overload"),
+        ('"periodic", period = "80 us"', "carry", "is unbounded in mode carry: overload"),
+        ('"periodic", period = "90 us"', "carry", "is past horizon in mode carry: the form slots"),
         ('"exponential", mean = "90 us"', None, "is unbounded in mode plain: overload"),
         ('"periodic", period = "105.1 us", jitter = "30 s"', None, "is past horizon"),
     ],
@@ -60,6 +61,13 @@ def test_unschedulable_systems_are_refused_with_the_reason(tmp_path, arrival, mo
     message = refusal(tmp_path, text, mode=mode)
     assert re.search(r"system\.toml:7: source\[1\]: 'can' is ", message)
     assert reason in message
+
+
+def test_what_is_served_in_time_once_it_was_learned_is_taken(tmp_path):
+    text = SOUND.replace('"periodic", period = "5 ms"', '"periodic", period = "90 us"')
+    text = text.replace('["1 ms"] }', '["90 us"] }\nlearn = { events = 50, length = 1 }')
+    (tmp_path / "system.toml").write_text(text)
+    assert len(build(tmp_path / "system.toml", mode="carry", irqs=10).arrivals) == 10
 
 
 def test_random_arrivals_without_a_worst_case_are_judged_by_their_mean(tmp_path):
@@ -89,8 +97,8 @@ def source(name, monitor=1):
             "source: 33 sources are too many; the hypervisor takes 32",
         ),
         (
-            slots(["P1"]) + "".join(source(f"s{n}", 60) for n in range(9)),
-            "source: 540 distances of monitors are too many; the hypervisor takes 512",
+            slots(["P1"]) + "".join(source(f"s{n}", 60) for n in range(18)),
+            "source: 1080 distances of monitors and limits are too many; the hypervisor takes 1024",
         ),
         (
             slots(["P1", "P2"])

@@ -143,8 +143,16 @@ FAULTY = bytes.fromhex("010080d2200040f9")
 """mov x1, #0; ldr x0, [x1]: there is nothing at address 0."""
 
 
-@pytest.mark.parametrize(("way", "state"), [("stop", "stopped"), ("restart", "running")])
-def test_a_guest_that_faults_is_told_and_harms_nobody(tmp_path, way, state):
+@pytest.mark.parametrize(
+    ("way", "state", "restarts"),
+    [
+        ("stop", "stopped", (0, 0)),
+        ("restart", "stopped", (10, 10)),
+        ('restart"\nrestarts = 3 # "', "stopped", (3, 3)),
+        ('restart"\nrestarts = 100000000 # "', "running", (11, 10**8)),
+    ],
+)
+def test_a_guest_that_faults_is_told_and_harms_nobody(tmp_path, way, state, restarts):
     (tmp_path / "faulty.bin").write_bytes(FAULTY)
     text = COUNTING.replace('"victim"', f'"faulty.bin"\non_fault = "{way}"')
     (tmp_path / "system.toml").write_text(text)
@@ -154,8 +162,8 @@ def test_a_guest_that_faults_is_told_and_harms_nobody(tmp_path, way, state):
     assert run.outcome.sources[0].n == 20
     faulty = run.statistics.partitions[1]
     assert (faulty.name, faulty.state) == ("P2", state)
-    assert (faulty.faults > 1) == (way == "restart")
-    assert faulty.faults == faulty.restarts + (way == "stop")
+    assert restarts[0] <= faulty.restarts <= restarts[1]
+    assert faulty.faults == faulty.restarts + (state == "stopped")
     assert any(line.startswith("hypervisor: P2: ") for line in brought.console)
 
 
@@ -230,7 +238,7 @@ def test_the_document_is_what_the_contract_promises(run):
     assert set(json.loads(simulated.stdout)) <= set(document)
     assert document["mode"] == "plain"
     assert document["time_base"] == "virtual"
-    keys = ["slot_switch", "monitor", "schedule", "context_switch", "top"]
+    keys = ["slot_switch", "monitor", "schedule", "context_switch", "limit", "top"]
     assert list(document["costs_ns"]) == keys
     assert all(type(cost) is int for cost in document["costs_ns"].values())
     assert document["costs_ns"]["monitor"] == 0

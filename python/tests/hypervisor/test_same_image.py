@@ -1,4 +1,4 @@
-"""One image on two boards, whose counters run at 1 GHz and at 62.5 MHz (16 ns a tick).
+"""One program on two boards, whose counters run at 1 GHz and at 62.5 MHz (16 ns a tick).
 
 What becomes of an interrupt follows from its arrival, the slots and the monitor, not from what the
 hypervisor's work takes on a board. Only ticks can tell boards apart: an arrival is stamped with the
@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from latenz.errors import BadInput
+from latenz.hypervisor import configuration
 from latenz.hypervisor.arrivals import Arrivals
 from latenz.hypervisor.build import build, build_system
 from latenz.hypervisor.comparison import compared
 from latenz.hypervisor.run import boot, ensure_built
+from latenz.hypervisor.trace import Kind
 from latenz.system import Monitor, Periodic, Platform, Slot, Source, System
 
 LATENZ = Path(__file__).parents[3] / "latenz"
@@ -51,12 +52,14 @@ def on_ticks(raised):
 
 
 @pytest.mark.parametrize("mode", ["carry", "paper"])
-def test_every_board_boots_the_same_file_and_handles_every_interrupt_alike(tmp_path, mode):
+def test_every_board_boots_the_same_program_and_handles_every_interrupt_alike(tmp_path, mode):
     path = SYSTEMS / "can-gateway.toml"
     drawn = build(path, mode, irqs=IRQS, seed=8)
     built = build_system(drawn.system, mode, on_ticks(drawn.arrivals))
     runs, (one, other) = booted(built, tmp_path)
-    assert one == other
+    differs = [at for at, (x, y) in enumerate(zip(one, other, strict=True)) if x != y]
+    block = one.index(configuration.MAGIC.to_bytes(8, "little"))
+    assert {at - block for at in differs} <= {16, 17, 18, 19, 112}, "the checksum, and the board"
     virt, zcu102 = map(handlings, runs)
     assert len(virt) == IRQS
     assert (virt == zcu102).all()
@@ -78,7 +81,7 @@ def test_arrivals_between_ticks_agree_with_the_simulator(tmp_path):
 
 
 def two_slots(length_ns: int) -> System:
-    source = Source("s", "P1", 2 * US, 20 * US, Periodic(MS), Monitor((MS,)))
+    source = Source("s", "P1", 2 * US, 20 * US, Periodic(MS, US), Monitor((MS,)))
     return System(Platform(), (Slot("P1", 4 * MS), Slot("P2", length_ns)), (source,), "paper")
 
 
@@ -95,17 +98,17 @@ def test_what_differs_is_what_a_tick_cannot_tell(tmp_path):
     assert zcu102.tolist() == [interposed, interposed] * 10
 
 
-def test_slots_that_cut_ticks_are_refused_where_they_do(tmp_path):
-    """They would drift against the table; on a board whose ticks they do not cut they are fine."""
+def test_slots_that_cut_ticks_do_not_drift():
+    """Half a tick is left of each cycle; they begin at the times of the table, rounded down."""
     ensure_built()
     raised = Arrivals(np.array([MS]), np.array([0]), 2 * MS)
-    built = build_system(two_slots(4 * MS + 8), "paper", raised)
-    assert boot(built, "virt").measured.outcome.complete
-    with pytest.raises(BadInput) as refused:
-        boot(built, "zcu102")
-    assert str(refused.value) == (
-        "zcu102: hypervisor: slot 2: 4000008 ns are no whole number of ticks at 62500000 Hz"
-    )
+    built = build_system(two_slots(4 * MS + 8), "paper", raised, least_cycles=60)
+    run = boot(built, "zcu102").measured
+    assert run.outcome.complete
+    slots = run.records[run.records["kind"] == Kind.SLOT_SWITCH]
+    edges = (slots["start"] - slots["value"]).astype(np.int64) - run.clock.epoch_tick
+    cycles_ns = np.arange(60) * built.system.cycle_ns
+    assert edges[::2][:60].tolist() == (cycles_ns // TICK_NS).tolist()
 
 
 def test_the_command_builds_the_file_that_is_booted(tmp_path):

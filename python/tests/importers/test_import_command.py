@@ -58,8 +58,14 @@ def test_import_of_a_wave_form(tmp_path):
     ("arguments", "message"),
     [
         (("absent.txt",), "absent.txt: cannot be read (No such file or directory)"),
-        ((DATA / "README.md",), "the content is of no format that Latenz reads; formats: parquet"),
-        ((DATA / "oslat-v2.4.json", "--format", "pdf"), "'pdf' is no format; formats: parquet"),
+        (
+            (DATA / "README.md",),
+            "the content is of no format that Latenz reads; formats: latenz-wakeup, parquet",
+        ),
+        (
+            (DATA / "oslat-v2.4.json", "--format", "pdf"),
+            "'pdf' is no format; formats: latenz-wakeup, parquet",
+        ),
         ((DATA / "oslat-v2.4.json", "--format", "vcd"), "oslat-v2.4.json:1 (vcd): '{' stands"),
         ((DATA / "oslat-v2.4.json", "--unit", "h"), "--unit: 'h' is no unit; ns, us, ms, s"),
         ((DATA / "oslat-v2.4.json", "--time-base", "x"), "--time-base: 'x' is no time base"),

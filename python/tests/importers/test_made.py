@@ -9,6 +9,8 @@ from test_samples import DATA, cells, columns, figures
 from latenz import importers
 from latenz.errors import BadInput
 from latenz.importers.rtla import bucket_size
+from latenz.model import Deadline
+from latenz.statistics import summarize
 
 
 def read(folder: Path, text: str | bytes, **options: object):
@@ -111,6 +113,40 @@ def test_csv_headers(tmp_path, header, factor):
     assert columns(only)["latency_ns"] == [7 * factor, -2 * factor]
 
 
+WHOLE_US = (12, 13, 15, 12, 40)
+
+
+@pytest.mark.parametrize(
+    ("header", "values", "resolution_ns"),
+    [
+        ("latency_us", WHOLE_US, 1000),
+        ("latency_us", ["12.0", "13.000", "15", "40"], 1000),
+        ("latency_ns", [1000 * value for value in WHOLE_US], 1000),
+        ("latency_ns", [-2000, 0, 1000, 5000], 1000),
+        ("latency_ms", [f"0.{value:03}" for value in WHOLE_US], 1000),
+        ("latency_ms", WHOLE_US, 1_000_000),
+        ("latency_us", [1000 * value for value in WHOLE_US], 1000),
+        ("latency_us", [12, 13, 12, 13], 1),
+        ("latency_us", [*WHOLE_US, 41.5], 1),
+        ("latency_ns", [*(1000 * value for value in WHOLE_US), 41_001], 1),
+        ("latency_us", [*WHOLE_US, "41.0001"], 1),
+    ],
+)
+def test_csv_of_whole_microseconds_has_that_resolution(tmp_path, header, values, resolution_ns):
+    text = "\n".join([header, *map(str, values), ""])
+    (only,) = read(tmp_path, text).values()
+    assert only.metadata.resolution_ns == resolution_ns
+    told = [note for note in only.metadata.notes if "whole multiples of" in note]
+    assert len(told) == (resolution_ns > 1)
+
+
+def test_csv_of_whole_microseconds_leaves_a_value_at_the_limit_undecided(tmp_path):
+    limits = [Deadline(name=str(us), limit_ns=1000 * us, allowed="0.5") for us in (12, 13, 39, 40)]
+    (only,) = read(tmp_path, "latency_us\n" + "12\n13\n40\n" * 40).values()
+    found = {v.name: (v.exceeding, v.undecided) for v in summarize(only, limits).deadlines}
+    assert found == {"12": (80, 40), "13": (40, 40), "39": (40, 0), "40": (0, 40)}
+
+
 def test_csv_large_values_do_not_pass_through_floating_point(tmp_path):
     text = "latency_s\n9007199.254740993\n0.1\n4.35\n"
     (only,) = read(tmp_path, text).values()
@@ -122,6 +158,30 @@ def test_exported_csv_with_a_missing_row(tmp_path):
     assert len(read(tmp_path, examples.EXPORTED)) == 2
     cut = "".join([*lines[:2], *lines[3:]])
     assert "cpu0: the rows hold 6 of 9 samples" in refusal(tmp_path, cut)
+
+
+@pytest.mark.parametrize("ran", [False, True])
+def test_csv_with_missed_tells_its_period_by_its_times(tmp_path, ran):
+    def period(*due_and_missed: tuple[int, int]) -> int | None:
+        rows = "".join(
+            f"{due + (late if ran else 0)},{late},{missed}\n"
+            for (due, missed), late in zip(due_and_missed, (7, 2500, 11, 5), strict=False)
+        )
+        (only,) = read(tmp_path, f"t_ns,latency_ns,missed\n{rows}").values()
+        return only.metadata.period_ns
+
+    assert period((5, 0), (1005, 2), (4005, 0), (5005, 0)) == 1000
+    assert period((5, 0), (1005, 1), (4005, 0), (5005, 0)) is None  # one more was left out
+    assert period((5, 0), (1005, 2), (4006, 0), (5006, 0)) is None
+    assert period((5, 0), (5, 0), (5, 0)) is None
+    assert period((5, 0), (1005, 0)) is None  # too few to tell what the times are
+    assert period((5, 0)) is None
+
+
+def test_csv_without_missed_or_times_tells_no_period(tmp_path):
+    for text in ("t_ns,latency_ns\n0,5\n1000,6\n", "latency_ns,missed\n5,0\n6,0\n"):
+        (only,) = read(tmp_path, text).values()
+        assert only.metadata.period_ns is None
 
 
 def test_csv_histogram_and_missed(tmp_path):

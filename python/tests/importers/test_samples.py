@@ -355,7 +355,10 @@ def test_xenomai_damaged_rows_are_told():
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
-        ("cyclicdeadline-v2.4.txt", "no format that Latenz reads; formats: parquet, vcd"),
+        (
+            "cyclicdeadline-v2.4.txt",
+            "no format that Latenz reads; formats: latenz-wakeup, parquet, vcd",
+        ),
         ("hwlatdetect-below-threshold.txt", "holds no sample: nothing exceeded the threshold"),
         ("rtla-osnoise-top-v6.1.txt", "txt:1 (rtla): `rtla osnoise top` prints sums"),
     ],

@@ -298,7 +298,7 @@ def test_watching_shows_what_the_hardware_counts(bench):
         assert each["one_moment"]
         assert each["num"] >= 20
         assert each["min_ns"] <= each["mean_ns"] <= each["max_ns"]
-        assert each["verdict"]["verdict"] == "not shown", "too few for one in a thousand"
+        assert each["verdict"]["verdict"] == "not shown", "too short for one in an hour"
         assert "samples_per_s" in each
     table = latenz("ip", "watch", bench, "--once", "--interval", "20ms").stdout
     for word in ("T1", "T2", "jitter", "overlaps", "simulated"):

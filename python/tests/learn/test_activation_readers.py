@@ -319,3 +319,10 @@ def test_options_that_do_not_fit_are_told(tmp_path: Path) -> None:
     for format_name in ("csv", "btf", "ftrace"):
         with pytest.raises(BadInput, match=str(tmp_path)):
             read_activations(tmp_path, format_name)
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
+def test_comments_alone_are_no_trace(end, tmp_path):
+    (tmp_path / "trace").write_text(f"# comment{end}" * 2000, newline="")
+    with pytest.raises(BadInput, match="is no trace that Latenz reads"):
+        read_activations(tmp_path / "trace")

@@ -20,6 +20,7 @@ engine = "cyclictest"
 priority = 95
 [stressor.cpu]
 kind = "stress-ng-cpu"
+instances = 4
 settle = "300 ms"
 [[condition]]
 name = "stock"
@@ -116,3 +117,43 @@ def test_a_load_without_a_core_is_refused_in_one_line(tmp_path):
     assert done.returncode == 2
     told = [line for line in done.stderr.splitlines() if "apart" in line or "others" in line]
     assert any("cpus = 2 or more" in line for line in told), done.stderr
+
+
+ISOLATED = """
+name = "isolated"
+seed = 1
+duration = "200 ms"
+[stack.isolated]
+kind = "linux"
+cpus = 2
+isolated = "1"
+[[condition]]
+name = "isolated"
+bench = "virt"
+stack = "isolated"
+probe = "wakeup"
+"""
+
+
+def test_an_isolated_cpu_is_measured_as_any_other(tmp_path):
+    done = run(tmp_path / "run", ISOLATED)
+    assert done.returncode == 0, done.stderr
+    sets = {each.metadata.name: each for each in Run.open(tmp_path / "run").sample_sets}
+    assert set(sets) == {"isolated/cpu0", "isolated/cpu1"}
+    told = json.loads((tmp_path / "run/isolated/received/probe.json").read_text())
+    assert [each["ran_on"] for each in told["threads"]] == [{"0": 200}, {"1": 200}]
+    assert sets["isolated/cpu0"].metadata.isolation is None
+    assert sets["isolated/cpu1"].metadata.isolation == "isolcpus, nohz_full"
+    # The kernel itself says so: what it tells came with the results.
+    tree = tmp_path / "run/isolated/received/guest.tar"
+    check = [LATENZ, "tune", "check", "--root", tree, "--cpus", "1", "--json"]
+    checked = subprocess.run(check, capture_output=True, text=True, timeout=120, check=False)
+    states = {each["id"]: each["state"] for each in json.loads(checked.stdout)["checks"]}
+    for entry in ("cmdline-isolcpus", "cmdline-nohz-full", "cmdline-irqaffinity"):
+        assert states[entry] == "ok", entry
+
+
+@pytest.mark.parametrize("isolated", ["0-1", "2"])
+def test_cores_that_cannot_be_isolated_are_told(tmp_path, isolated):
+    done = run(tmp_path / "run", ISOLATED.replace('isolated = "1"', f'isolated = "{isolated}"'))
+    assert "leave one for everything else" in done.stdout + done.stderr

@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from latenz.affinity import enterable_cpus
+from latenz.engines.wakeup import WakeupAccount
+from latenz.idle import requested_us
 from latenz.programs import probe_program
 from latenz.statistics import summarize
 from latenz.store.journal import Journal, Records, open_journal
@@ -76,6 +80,12 @@ def missed_of(folder: Path) -> int:
     due_ns = set(records(folder)["t_ns"].tolist())
     period_ns = Journal(folder / "samples.journal").period_ns
     return sum(due not in due_ns for due in range(min(due_ns), max(due_ns), period_ns))
+
+
+def measure_from(shell: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Measure from a place in which not all can be had."""
+    arguments = [*shell.split(), *command(folder, *options)]
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=120)
 
 
 @needs_root
@@ -326,8 +336,193 @@ def test_deadline_policy_runs_without_a_cpu_of_its_own(tmp_path: Path) -> None:
         assert done.stderr.startswith("latenz-wakeup: --policy deadline: ")
         pytest.skip(done.stderr)
     told = account(tmp_path)
-    assert (told["policy"], told["threads"][0]["pinned"]) == ("deadline", False)
-    assert told["threads"][0]["n"] == 200
+    thread = told["threads"][0]
+    assert (told["policy"], thread["pinned"], thread["cpu"]) == ("deadline", False, None)
+    assert thread["folder"] == "thread0"
+    assert sum(thread["ran_on"].values()) == thread["n"] == 200
+    assert {str(each["context"]["cpu"]) for each in thread["worst"]} <= set(thread["ran_on"])
+    assert Journal(tmp_path / "thread0" / "samples.journal").cpu is None
+
+
+@needs_root
+def test_deadline_policy_runs_from_a_shell_that_is_bound_to_a_cpu(tmp_path: Path) -> None:
+    done = measure_from(f"taskset -c {CPU}", tmp_path, "--policy=deadline", "--count=20")
+    if "have no time left" in done.stderr:
+        pytest.skip(done.stderr)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_root
+@pytest.mark.parametrize(("policy", "number"), [("rr", 2), ("batch", 3), ("idle", 5), ("fifo", 1)])
+def test_threads_have_the_policy_that_is_asked_for(
+    tmp_path: Path, policy: str, number: int
+) -> None:
+    process = subprocess.Popen(command(tmp_path, f"--policy={policy}"))
+    wait_until(lambda: recorded(tmp_path))
+    policies = [
+        os.sched_getscheduler(int(task.name))
+        for task in Path(f"/proc/{process.pid}/task").iterdir()
+    ]
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    assert number in policies
+    assert account(tmp_path)["priority"] == (80 if policy in ("fifo", "rr") else None)
+
+
+needs_two_cpus = pytest.mark.skipif(
+    len(enterable_cpus()) < 2, reason="there is no other CPU that could be left out"
+)
+
+
+@needs_root
+@needs_two_cpus
+def test_cpus_outside_of_the_inherited_mask_are_measured(tmp_path: Path) -> None:
+    other = max(enterable_cpus())
+    for name, options in (("named", [f"--cpus={other}"]), ("all", ["--cpus=0,1"])):
+        done = measure_from(f"taskset -c {CPU}", tmp_path / name, "--count=20", *options)
+        assert (done.returncode, done.stderr) == (0, "")
+        threads = account(tmp_path / name)["threads"]
+        assert threads[-1]["ran_on"] == {str(other): 20}
+    program = str(probe_program("latenz-wakeup"))
+    by_default = ["taskset", "-c", str(CPU), program, f"--output={tmp_path / 'd'}", "--count=5"]
+    assert subprocess.run(by_default, timeout=60).returncode == 0
+    assert {each["cpu"] for each in account(tmp_path / "d")["threads"]} == enterable_cpus()
+
+
+@needs_root
+@needs_two_cpus
+def test_a_cpu_that_a_cpuset_forbids_is_told(tmp_path: Path, small_cpuset: Path) -> None:
+    other = max(enterable_cpus())
+    arguments = command(tmp_path / "run", f"--cpus={other}", "--count=5")
+    inside = ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(small_cpuset), *arguments]
+    done = subprocess.run(inside, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert f"CPU {other} cannot be entered" in done.stderr
+    assert f"choose of {CPU}" in done.stderr
+
+
+@needs_root
+@needs_two_cpus
+def test_a_thread_that_is_moved_off_its_cpu_is_told(tmp_path: Path) -> None:
+    process = subprocess.Popen(command(tmp_path))
+    wait_until(lambda: recorded(tmp_path))
+    other = max(enterable_cpus() - {CPU})
+    for task in Path(f"/proc/{process.pid}/task").iterdir():
+        os.sched_setaffinity(int(task.name), {other})
+    wait_until(lambda: str(other) in account(tmp_path)["threads"][0]["ran_on"])
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    thread = account(tmp_path)["threads"][0]
+    assert thread["cpu"] == CPU
+    assert set(thread["ran_on"]) == {str(CPU), str(other)}
+    assert sum(thread["ran_on"].values()) == thread["n"]
+    told = WakeupAccount.of(tmp_path).metadata(f"cpu{CPU}")
+    assert told["ran_on"] == {int(cpu): n for cpu, n in thread["ran_on"].items()}
+    assert any(f"moved off CPU {CPU}" in note for note in told["notes"])
+
+
+def latenz_json(*arguments: object) -> dict[str, Any]:
+    words = [sys.executable, "-m", "latenz", *map(str, arguments), "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert done.returncode in (0, 1, 3), done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@needs_root
+@needs_two_cpus
+def test_what_is_shown_of_a_moved_thread_says_so(tmp_path: Path) -> None:
+    process = subprocess.Popen(command(tmp_path / "moved"))
+    wait_until(lambda: recorded(tmp_path / "moved"))
+    other = max(enterable_cpus() - {CPU})
+    moving = ["taskset", "--all-tasks", "-p", "-c", str(other), str(process.pid)]
+    subprocess.run(moving, check=True, capture_output=True)
+    wait_until(lambda: str(other) in account(tmp_path / "moved")["threads"][0]["ran_on"])
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    measure(tmp_path / "stayed", "--count=50")
+    ran_on = account(tmp_path / "moved")["threads"][0]["ran_on"]
+    moved, samples = ran_on[str(other)], sum(ran_on.values())
+    told = (
+        f"{moved:,} of {samples:,} samples were taken on other processors than CPU {CPU}, where"
+        " others had moved the thread, so this is not about that CPU alone."
+    )
+    places = tmp_path / "moved", tmp_path / "stayed"
+    for place, expected in zip(places, (moved, 0), strict=True):
+        [shown] = latenz_json("show", place, "--deadline", "1 s@0.5")["sample_sets"]
+        assert shown["elsewhere"] == expected
+        assert shown["deadlines"][0]["sentence"].endswith(told) == bool(expected)
+        assert any(f"moved off CPU {CPU}" in note for note in shown["notes"]) == bool(expected)
+    [pair] = latenz_json("compare", *places)["pairs"]
+    assert f"A: cpu{CPU}: {told}" in pair["notes"]
+    assert not any(note.startswith("B: ") for note in pair["notes"])
+    page = tmp_path / "report.html"
+    words = [sys.executable, "-m", "latenz", "report", *map(str, places), "-o", str(page)]
+    subprocess.run([*words, "--deadline", "1 s@0.5"], check=True, capture_output=True, timeout=120)
+    text = page.read_text(encoding="utf-8")
+    assert text.count(told) == 1
+    assert f'data-key="elsewhere" data-count="{moved}"' in text
+
+
+@needs_root
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_duration_ends_however_late_activations_are(tmp_path: Path, threads: int) -> None:
+    wanted = 200 * MS // 10_000
+    cpus = ",".join([str(CPU)] * threads)
+    done = measure(tmp_path, f"--cpus={cpus}", "--interval=10000", f"--duration={200 * MS}")
+    assert done.returncode == 0
+    for thread, folder in zip(
+        account(tmp_path)["threads"],
+        sorted(path for path in tmp_path.iterdir() if path.is_dir()),
+        strict=True,
+    ):
+        kept = records(folder)
+        first_ns = kept["t_ns"][0]
+        # At most one is due after the end: that which tells what was missed before it.
+        assert sum(kept["t_ns"] >= first_ns + 200 * MS) <= 1
+        assert thread["n"] + thread["missed"] >= wanted
+
+
+@needs_root
+def test_a_step_of_the_time_of_day_is_told(tmp_path: Path) -> None:
+    process = subprocess.Popen(command(tmp_path))
+    wait_until(lambda: recorded(tmp_path))
+    step_s = 0.004
+    try:
+        time.clock_settime(time.CLOCK_REALTIME, time.clock_gettime(time.CLOCK_REALTIME) + step_s)
+    except PermissionError:
+        process.kill()
+        process.wait()
+        pytest.skip("this container may not set the clock")
+    try:
+        wait_until(lambda: account(tmp_path)["clock_steps"] == 1)
+    finally:
+        time.clock_settime(time.CLOCK_REALTIME, time.clock_gettime(time.CLOCK_REALTIME) - step_s)
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+    told = WakeupAccount.of(tmp_path)
+    assert told.suspended_ns == 0
+    assert any("the time of day was set" in note for note in told.clock_notes())
+
+
+@needs_root
+def test_idle_states_are_left_alone_unless_asked_for(tmp_path: Path) -> None:
+    for option, told in (([], ("off", None)), (["--dma-latency=20000"], ("held", 20_000))):
+        folder = tmp_path / str(len(option))
+        assert measure(folder, "--count=5", *option).returncode == 0
+        found = account(folder)
+        assert (found["dma_latency"], found["dma_latency_ns"]) == told
+
+
+@needs_root
+def test_what_is_held_is_what_the_kernel_goes_by(tmp_path: Path) -> None:
+    process = subprocess.Popen(command(tmp_path, "--dma-latency=7000"))
+    wait_until(lambda: recorded(tmp_path))
+    held_us = requested_us()
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    assert held_us is not None
+    assert held_us <= 7
 
 
 @pytest.fixture
@@ -343,7 +538,7 @@ def open_folder() -> Iterator[Path]:
 @needs_root
 @pytest.mark.parametrize("policy", ["fifo", "deadline", "other"])
 def test_without_privilege_it_refuses_or_says_what_it_lacks(open_folder: Path, policy: str) -> None:
-    arguments = command(open_folder / "run", "--count=50", f"--policy={policy}")
+    arguments = command(open_folder / "run", "--count=50", f"--policy={policy}", "--dma-latency=0")
     arguments[0] = str(open_folder / "latenz-wakeup")
     drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
     done = subprocess.run([*drop, *arguments], capture_output=True, text=True, timeout=120)
@@ -358,6 +553,85 @@ def test_without_privilege_it_refuses_or_says_what_it_lacks(open_folder: Path, p
     assert done.stderr.splitlines() == [done.stderr.strip()]
     assert "not permitted; run as root" in done.stderr
     assert not (open_folder / "run").exists()
+
+
+def system_calls_filtered(arguments: list[str]) -> list[str]:
+    """Return a command under a seccomp filter that refuses sched_setscheduler."""
+    number = {"x86_64": 144, "aarch64": 119}[os.uname().machine]
+    script = f"""
+import ctypes, os, struct, sys
+code = [(0x20, 0, 0, 0), (0x15, 0, 1, {number}), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
+program = b"".join(struct.pack("HBBI", *each) for each in code)
+held = ctypes.create_string_buffer(program)
+filter = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code), ctypes.addressof(held)))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, filter, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+    return [sys.executable, "-c", script, *arguments]
+
+
+def _refusals(empty_group: Path | None) -> dict[str, tuple[list[str], str]]:
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
+    return {
+        "a user": (nobody, "run as root"),
+        "a user with a limit": (["prlimit", "--rtprio=50", *nobody], "rtprio is 50"),
+        "a container": (
+            ["setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice"],
+            "CAP_SYS_NICE",
+        ),
+        "a user namespace": (["unshare", "--user", "--map-root-user"], "user namespace"),
+        "a control group": (
+            ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(empty_group)],
+            "RT_GROUP_SCHED",
+        ),
+        "a filter": ([], "seccomp"),
+    }
+
+
+@needs_root
+@pytest.mark.parametrize("why", list(_refusals(None)))
+def test_a_refusal_tells_its_own_cause_in_both_languages(
+    open_folder: Path, empty_group: Path | None, why: str
+) -> None:
+    if why == "a control group" and empty_group is None:
+        pytest.skip("this kernel has no RT_GROUP_SCHED, or its groups are not to be had")
+    shell, told = _refusals(empty_group)[why]
+    arguments = command(open_folder / "run", "--count=5")
+    arguments[0] = str(open_folder / "latenz-wakeup")
+    filtered = system_calls_filtered if why == "a filter" else list
+    done = subprocess.run(
+        [*shell, *filtered(arguments)], capture_output=True, text=True, timeout=60
+    )
+    if done.stderr.startswith("prlimit: "):
+        pytest.skip("this container may not raise limits")
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    if "setpriv" in shell and "--reuid=65534" in shell:
+        return  # that user may not read the checkout
+    script = "from latenz.engines.base import *; print(forbidden_priority(os.SCHED_FIFO, 80))"
+    python = filtered([sys.executable, "-c", script])
+    answer = subprocess.run([*shell, *python], capture_output=True, text=True, timeout=60)
+    assert told in answer.stdout, answer.stderr
+
+
+@pytest.fixture
+def empty_group() -> Iterator[Path | None]:
+    """A control group without real-time time; None where there is none to be had."""
+    top = Path("/sys/fs/cgroup/cpu")
+    group = top / f"latenz-test-{os.getpid()}"
+    if not (top / "cpu.rt_runtime_us").exists():
+        yield None
+        return
+    try:
+        group.mkdir()
+    except OSError:
+        yield None
+        return
+    yield group / "cgroup.procs"
+    group.rmdir()
 
 
 @needs_root
@@ -376,7 +650,7 @@ def test_a_recording_is_never_overwritten(tmp_path: Path) -> None:
         ("--interval=1ms", "--interval"),
         ("--cpus=9999", "--cpus"),
         ("--cpus=", "--cpus"),
-        ("--policy=rr", "--policy"),
+        ("--policy=round", "--policy"),
         ("--unknown", "--unknown"),
         ("--output=/proc/nowhere", "/proc/nowhere"),
     ],

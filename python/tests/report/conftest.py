@@ -71,7 +71,7 @@ def silicon(name: str, cpu: int, latency_ns: np.ndarray, **more: object) -> Samp
         period_ns=1_000_000,
         deadlines=(
             Deadline(name="fieldbus", limit_ns=3_000_000),
-            Deadline(name="drive", limit_ns=60_000, exceedance=1e-6),
+            Deadline(name="drive", limit_ns=60_000, allowed="1e-6"),
         ),
         worst=(
             WorstSample(

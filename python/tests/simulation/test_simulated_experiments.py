@@ -73,7 +73,8 @@ probe = "gateway"
 [[deadline]]
 name = "generous"
 limit = "10 s"
-exceedance = 0.5
+allowed = "50%"
+burst = "1 us"
 """
 
 

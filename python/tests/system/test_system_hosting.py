@@ -94,7 +94,7 @@ def test_analyses_do_without_it(tmp_path):
 
 MISTAKES = [
     ("interrupt = 70", "interrupt = 31", ":14: source[1].interrupt: is 31; give 32 or more"),
-    ("interrupt = 70", "interrupt = 128", ":14: source[1].interrupt: is 128; give at most 127"),
+    ("interrupt = 70", "interrupt = 1020", ":14: source[1].interrupt: is 1020; give at most 1019"),
     ("interrupt = 70", "interrupt = 33", ":14: source[1].interrupt: 33 is the interrupt of every"),
     ("interrupt = 70", "interrupt = 65", ":16: source[2].interrupt: 65 is the interrupt of 'can'"),
     ("interrupt = 70", "interupt = 70", "unknown key 'interupt'; did you mean 'interrupt'?"),

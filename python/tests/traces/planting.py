@@ -153,6 +153,10 @@ def _long_softirq(trace: Trace, t_us: int) -> int:
     return trace.softirq(t_us, 1, trace.planted_us)
 
 
+def _long_interrupt(trace: Trace, t_us: int) -> int:
+    return trace.interrupt(t_us, 1, trace.planted_us)
+
+
 def _preempted(trace: Trace, t_us: int) -> int:
     trace.switch(t_us, 1, _URGENT, "R")
     return _small(trace, t_us + trace.planted_us)
@@ -244,7 +248,8 @@ _BEFORE: dict[str, Planter] = {
 }
 _AFTER: dict[str, Planter] = {
     "interrupt-storm": _storm,
-    "interrupt": _long_softirq,
+    "interrupt": _long_interrupt,
+    "softirq": _long_softirq,
     "preempted": _preempted,
     "preemption-off": _not_preemptible,
     "nmi": _non_maskable,

@@ -80,7 +80,7 @@ def test_a_planted_cause_is_first_below_any_noise(planted: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("file", "cause", "at_least_ns"),
     [
-        ("throttled.dat", "throttled", 45_000_000),
+        ("throttled.dat", "fair-server", 45_000_000),
         ("deadline-budget.dat", "deadline-budget", 30_000_000),
         ("preempted.dat", "preempted", 4_000_000),
         ("timer-storm.dat", "interrupt-storm", 100_000),

@@ -3,8 +3,8 @@ import os
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from latenz.console import Console
 from latenz.errors import BadInput
 from latenz.traces.exits import exits_json, print_exits, remarks
 from latenz.traces.model import Loss

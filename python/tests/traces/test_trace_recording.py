@@ -96,6 +96,27 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     return folder / "run", condition
 
 
+def test_a_stack_tells_what_was_interrupted_wherever_a_real_time_thread_is_woken(
+    traced: tuple[Path, dict[str, Any]],
+) -> None:
+    folder, condition = traced
+    trace = open_trace(folder / condition["traces"][0])
+    summary = trace.summary()
+    events = list(trace.events([(summary.start_ns, summary.end_ns)]))
+    stacks = [str(each.fields["stack"]) for each in events if each.name == "kernel_stack"]
+    woken = [
+        each
+        for each in events
+        if each.name == "sched_waking" and int(each.fields.get("prio", 120)) < 100
+    ]
+    assert woken
+    assert len(stacks) > len(woken) / 2  # the kernel leaves some out
+    frames = [name for stack in stacks for name in stack.split(";")]
+    named = [name for name in frames if not name.startswith("0x")]
+    assert len(named) > 0.9 * len(frames)
+    assert {"hrtimer_wakeup", "try_to_wake_up"} & set(named)
+
+
 def test_the_worst_samples_of_a_traced_run_have_causes(
     traced: tuple[Path, dict[str, Any]],
 ) -> None:
@@ -131,8 +152,9 @@ def test_a_peer_reads_the_same_from_the_stored_traces(
             check=True,
             timeout=LIMIT_S,
         ).stdout.splitlines()
-        # "CPU 1 is empty", and "CPU:1 [EVENTS DROPPED]" where a ring began anew
-        events = [line for line in printed if not line.startswith(("cpus=", "CPU ", "CPU:"))]
+        # "CPU 1 is empty", "CPU:1 [EVENTS DROPPED]" where a ring began anew, and rows of stacks
+        others = ("cpus=", "CPU ", "CPU:", "=> ")
+        events = [line for line in printed if line and not line.startswith(others)]
         summary = open_trace(folder / name).summary()
         assert summary.clock == "mono"
         assert summary.events == len(events) > 0

@@ -1,5 +1,6 @@
 """The kernel command line: boot loaders without drop-ins, and what of it a plan has to mind."""
 
+import shutil
 import sys
 import tarfile
 from pathlib import Path
@@ -154,7 +155,7 @@ def test_options_of_modules_that_are_built_in_are_parameters_of_the_kernel(tmp_p
     """KVM of a booted Arm kernel is one: /etc/modprobe.d would be without effect."""
     with tarfile.open(DATA / "arm64.tar.xz") as archive:
         archive.extractall(tmp_path)
-    choice = Choice(only=("kvm-halt-poll",))
+    choice = Choice(only=("kvm-halt-poll",), include=("kvm-halt-poll",))
     plan = planned(tmp_path / "arm64/stock", cpus="3", choice=choice)
     assert advice(plan) == ["add to the kernel command line: kvm.halt_poll_ns=1000000"]
     assert not any(isinstance(change, FileChange) for change in plan.changes)
@@ -225,3 +226,51 @@ def test_who_isolates_the_boot_cpu_is_warned(tmp_path: Path) -> None:
     root = debian(tmp_path / "root")
     assert any("CPU 0 starts the machine" in note for note in planned(root, cpus="0").notes)
     assert not any("starts the machine" in note for note in planned(root, cpus="3").notes)
+
+
+def test_boot_entries_that_ostree_owns_are_left_to_its_own_program(tmp_path: Path) -> None:
+    root = fedora(tmp_path / "root")
+    line = "root=UUID=1 ostree=/ostree/boot.1/fedora/abc/0 isolcpus=1 rw\n"
+    (root / "proc/cmdline").write_text(line)
+    plan = planned(root, choice=Choice(only=("cmdline-isolcpus",)))
+    assert plan.changes == ()
+    assert advice(plan) == [
+        "rpm-ostree kargs --delete-if-present=isolcpus=1 "
+        "--append-if-missing=isolcpus=managed_irq,domain,2-3"
+    ]
+
+
+def test_ubuntu_core_and_u_boot_s_environment_are_told_how(tmp_path: Path) -> None:
+    root = debian(tmp_path / "root")
+    (root / "proc/cmdline").write_text("snapd_recovery_mode=run\n")
+    choice = Choice(only=("cmdline-isolcpus",))
+    [told] = advice(planned(root, choice=choice))
+    assert told == (
+        'snap set system system.kernel.dangerous-cmdline-append="isolcpus=managed_irq,domain,2-3"'
+    )
+    board = debian(tmp_path / "board")
+    (board / "etc/debian_version").unlink()
+    shutil.rmtree(board / "etc/default")
+    (board / "etc/fw_env.config").write_text("/dev/mtd1 0x0 0x2000 0x2000\n")
+    [told] = advice(planned(board, choice=choice))
+    assert told.startswith("add to bootargs (fw_printenv bootargs shows it): isolcpus=")
+
+
+def test_armbian_s_extra_arguments_are_edited(tmp_path: Path) -> None:
+    root = debian(tmp_path / "root")
+    (root / "etc/debian_version").unlink()
+    shutil.rmtree(root / "etc/default")
+    environment = root / "boot/armbianEnv.txt"
+    choice = Choice(only=("cmdline-isolcpus",))
+    wanted = "extraargs=quiet isolcpus=managed_irq,domain,2-3"
+    for before, after in (
+        ("verbosity=1\nextraargs=isolcpus=1 quiet\nusbstoragequirks=x\n",
+         f"verbosity=1\n{wanted}\nusbstoragequirks=x\n"),
+        ("verbosity=1\n", f"verbosity=1\n{wanted.replace('quiet ', '')}\n"),
+    ):  # fmt: skip
+        environment.write_text(before)
+        plan = planned(root, choice=choice)
+        apply_all(root, plan.changes)
+        assert environment.read_text() == after
+        revert_all(root)
+        assert environment.read_text() == before

@@ -55,6 +55,36 @@ def test_what_gives_up_security_needs_consent() -> None:
             assert entry.consent == "security", entry.id
 
 
+def test_what_no_publication_lists_tells_for_which_kernels_it_holds() -> None:
+    listed = {line.split()[1] for line in IDS.read_text("utf-8").splitlines()}
+    listed |= {line.split()[0] for line in IDS.read_text("utf-8").splitlines()}
+    others = [entry for entry in load() if entry.id not in listed]
+    assert len(others) > 15
+    for entry in others:
+        assert re.match(r"all\b|since \d+\.\d+", entry.linux), entry.id
+
+
+@pytest.mark.parametrize(
+    ("consent", "tokens"),
+    [
+        ("detection", r"watchdog|nosoftlockup|stall_suppress|hung_task|check_interval|ignore_ce"),
+        ("protection", r"rt_runtime"),
+        ("memory", r"ksm/run|swappiness"),
+        ("time", r"tsc=|=tsc|current_clocksource"),
+    ],
+)
+def test_what_gives_up_anything_needs_consent(consent: str, tokens: str) -> None:
+    concerned = [
+        entry
+        for entry in load()
+        if re.search(tokens, " ".join(map(described, (*entry.now, *entry.boot))))
+    ]
+    assert concerned
+    assert {entry.id: entry.consent for entry in concerned} == {
+        entry.id: consent for entry in concerned
+    }
+
+
 def test_changes_are_made_of_what_the_machine_has(tmp_path: Path) -> None:
     """Each placeholder of every action is known, on a machine on which all are."""
     tree = machine(tmp_path)
@@ -140,7 +170,11 @@ source = "x"
             "host.toml:10: entry[1].probe.kind: 'fiel' is no kind; did you mean 'file'?",
         ),
         (ENTRY + 'probe = { kind = "manual" }\nwhen = ["intle"]', "'intle' is no condition"),
-        (ENTRY + 'probe = { kind = "manual" }\nmilder = "a-c"', "'a-c' is no entry"),
+        (ENTRY + 'probe = { kind = "manual" }\nsupersedes = ["a-c"]', "'a-c' is no entry"),
+        (
+            ENTRY + 'probe = { kind = "manual" }\nconflicts = ["a-b"]',
+            "a-b, conflicts: names itself",
+        ),
         (ENTRY + 'probe = { kind = "manual" }\nnow = [{ wriet = "/a" }]', "entry[1].now[1]"),
         (
             ENTRY + 'probe = { kind = "manual" }\n' + ENTRY,

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import sys
 import tarfile
 import tempfile
@@ -222,10 +223,15 @@ def test_the_cpus_are_found_where_they_are_told(tmp_path: Path) -> None:
 
 def test_the_isolated_cpus_are_those_that_the_machine_isolates(tmp_path: Path) -> None:
     assert isolated_cpus(Root(tree(tmp_path))) == {4}
-    assert isolated_cpus(Root(tree(tmp_path, **{f"{CPU}/isolated": "2-3\n"}))) == {2, 3}
+    assert isolated_cpus(Root(tree(tmp_path, **{f"{CPU}/isolated": "2-3\n"}))) == {2, 3, 4}
+    cpuset = {"sys/fs/cgroup/cpuset.cpus.isolated": "6-7\n"}
+    assert isolated_cpus(Root(tree(tmp_path, **cpuset))) == {4, 6, 7}
+    (tmp_path / "sys/fs/cgroup/cpuset.cpus.isolated").unlink()
+    kernel_lists_none = {f"{CPU}/isolated": "\n", f"{CPU}/nohz_full": "(null)\n"}
+    assert isolated_cpus(Root(tree(tmp_path, **kernel_lists_none))) == set()
     without = {f"{CPU}/isolated": None, f"{CPU}/nohz_full": None}
     assert isolated_cpus(Root(tree(tmp_path, **without))) == {4}
-    text = "isolcpus=domain,10-N quiet"
+    text = "isolcpus=domain,10-N isolcpus=2 quiet"
     last = isolated_cpus(Root(tree(tmp_path, **without | {"proc/cmdline": text})))
     assert last == {10, 11, 12, 13}
 
@@ -233,7 +239,18 @@ def test_the_isolated_cpus_are_those_that_the_machine_isolates(tmp_path: Path) -
 def test_the_profile_is_what_the_machine_seems_to_be(tmp_path: Path) -> None:
     assert detected_profile(Root(tree(tmp_path))) == "host"
     (tmp_path / "sys/module/kvm").mkdir(parents=True)
-    assert detected_profile(Root(tmp_path)) == "kvm-host"
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/kvm").touch()
+    assert detected_profile(Root(tmp_path)) == "host", "KVM is loaded nearly everywhere"
+    for guest in ("sys/kernel/debug/kvm/4711-12/", "etc/libvirt/qemu/rt.xml", "proc/4711/cmdline"):
+        path = tmp_path / guest
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if guest.endswith("/"):
+            path.mkdir()
+        else:
+            path.write_bytes(b"qemu-system-x86_64\0-enable-kvm\0")
+        assert detected_profile(Root(tmp_path)) == "kvm-host", guest
+        shutil.rmtree(path.parent)
     virtual = tree(tmp_path, **{"proc/cpuinfo": cpuinfo("fpu hypervisor")})
     assert detected_profile(Root(virtual)) == "guest"
     entry = one(virtual, "cmdline-isolcpus", profile="guest")
@@ -242,28 +259,78 @@ def test_the_profile_is_what_the_machine_seems_to_be(tmp_path: Path) -> None:
 
 
 def test_services_are_seen_without_asking_anybody(tmp_path: Path) -> None:
-    folder = tree(tmp_path, **{"proc/77/comm": "bash\n"})
-    assert one(folder, "host-irqbalance-off").state == "ok"
+    none = {f"{CPU}/isolated": "\n", f"{CPU}/nohz_full": "(null)\n"}
+    folder = tree(tmp_path, **none | {"proc/77/comm": "bash\n"})
+    assert one(folder, "host-irqbalance-off", cpus="4").state == "ok"
     wants = folder / "etc/systemd/system/multi-user.target.wants"
     wants.mkdir(parents=True)
     (wants / "irqbalance.service").symlink_to("/lib/systemd/system/irqbalance.service")
-    enabled = one(folder, "host-irqbalance-off")
+    enabled = one(folder, "host-irqbalance-off", cpus="4")
     assert (enabled.state, enabled.found) == ("wrong", "irqbalance.service: enabled")
     (folder / "etc/systemd/system/irqbalance.service").symlink_to("/dev/null")
-    assert one(folder, "host-irqbalance-off").state == "ok"  # masked
+    assert one(folder, "host-irqbalance-off", cpus="4").state == "ok"  # masked
     group = folder / "sys/fs/cgroup/system.slice/irqbalance.service"
     group.mkdir(parents=True)
     (group / "cgroup.procs").write_text("812\n")
-    running = one(folder, "host-irqbalance-off")
+    running = one(folder, "host-irqbalance-off", cpus="4")
     assert (running.state, running.found) == ("wrong", "irqbalance.service: active")
     banned = folder / "etc/default/irqbalance"
     banned.parent.mkdir()
     banned.write_text('IRQBALANCE_BANNED_CPULIST="4"\n')
-    assert one(folder, "host-irqbalance-off").state == "ok"
+    assert one(folder, "host-irqbalance-off", cpus="4").state == "ok"
     banned.write_text("#IRQBALANCE_BANNED_CPUS=00000010\nIRQBALANCE_BANNED_CPUS=00000010\n")
-    assert one(folder, "host-irqbalance-off").state == "ok"
+    assert one(folder, "host-irqbalance-off", cpus="4").state == "ok"
     banned.write_text("IRQBALANCE_BANNED_CPUS=00000020\n")
-    assert one(folder, "host-irqbalance-off").state == "wrong"
+    assert one(folder, "host-irqbalance-off", cpus="4").state == "wrong"
+
+
+def test_irqbalance_keeps_off_by_itself_what_the_kernel_lists(tmp_path: Path) -> None:
+    """cputree.c of irqbalance: of isolcpus= and nohz_full= together, unless it is told of CPUs."""
+    wants = "etc/systemd/system/multi-user.target.wants/irqbalance.service"
+    files = {wants: "", f"{CPU}/isolated": "2\n", f"{CPU}/nohz_full": "4\n"}
+    folder = tree(tmp_path, **files)
+    for cpus, state in (("2,4", "ok"), ("4", "ok"), ("2-4", "wrong")):
+        assert one(folder, "host-irqbalance-off", cpus=cpus).state == state
+    (folder / f"{CPU}/isolated").write_text("\n")
+    (folder / f"{CPU}/nohz_full").write_text("(null)\n")
+    assert one(folder, "host-irqbalance-off", cpus="4").state == "wrong"
+    (folder / f"{CPU}/nohz_full").write_text("4\n")
+    assert one(folder, "host-irqbalance-off", cpus="4").state == "ok"
+    told = folder / "etc/default/irqbalance"
+    told.parent.mkdir()
+    told.write_text("IRQBALANCE_BANNED_CPULIST=\n#IRQBALANCE_BANNED_CPUS=f\n")
+    assert one(folder, "host-irqbalance-off", cpus="4").state == "ok"
+    told.write_text("IRQBALANCE_BANNED_CPULIST=7\n")
+    assert one(folder, "host-irqbalance-off", cpus="4").state == "wrong", "what it is told wins"
+
+
+def test_rights_of_a_group_that_nobody_made_are_nobody_s(tmp_path: Path) -> None:
+    limits = "@realtime - rtprio 98\n@realtime - memlock unlimited\n"
+    files = {"etc/security/limits.d/rt.conf": limits, "etc/group": "root:x:0:\n"}
+    folder = tree(tmp_path, **files)
+    assert one(folder, "host-limits").state == "wrong"
+    assert one(folder, "guest-mlock", profile="guest").state == "wrong"
+    (folder / "etc/group").write_text("root:x:0:\nrealtime:x:998:\n")
+    assert one(folder, "host-limits").state == "ok"
+    assert one(folder, "guest-mlock", profile="guest").state == "ok"
+
+
+def test_real_time_groups_can_be_off_by_the_kernel_s_own_default(tmp_path: Path) -> None:
+    """CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED and rt_group_sched= came with Linux 6.16."""
+    config = "CONFIG_RT_GROUP_SCHED=y\n"
+    for more, line, state in (
+        ("", "quiet", "wrong"),
+        ("", "rt_group_sched=0", "ok"),
+        ("CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED=y\n", "quiet", "ok"),
+        ("CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED=y\n", "rt_group_sched=1", "wrong"),
+    ):
+        files = {
+            "proc/sys/kernel/osrelease": "6.16.0\n",
+            "boot/config-6.16.0": config + more,
+            "sys/fs/cgroup/cpu/cpu.rt_runtime_us": "950000\n",
+            "proc/cmdline": line,
+        }
+        assert one(tree(tmp_path, **files), "host-cgroup-rt").state == state, (more, line)
 
 
 def test_idle_states_by_their_exit_latency(tmp_path: Path) -> None:
@@ -292,7 +359,7 @@ def test_what_cannot_be_understood_is_unknown(tmp_path: Path) -> None:
 def test_the_output_obeys_no_terminal_codes_of_the_machine(tmp_path: Path) -> None:
     evil = tree(tmp_path, **{"proc/sys/kernel/sched_rt_runtime_us": "\x1b]0;gone\x07\x1b[2J"})
     found = one(evil, "host-rt-throttling-off").found
-    assert found == "?]0;gone??[2J"
+    assert found == r"\x1b]0;gone\x07\x1b[2J"
 
 
 def ids(checks: list[Check]) -> list[str]:
@@ -468,13 +535,20 @@ def test_a_cut_tar_gives_what_it_holds_or_one_line(tmp_path: Path, form: str, ke
         assert len(checks) == len(load())
 
 
+class Zeros(io.RawIOBase):
+    """Zeros without end."""
+
+    def read(self, size: int = -1) -> bytes:
+        return b"\0" * size
+
+
 def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "bomb.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         member = tarfile.TarInfo("proc/cmdline")
-        member.size = 2 << 30  # that so much follows is said, and is enough
-        archive.addfile(member)
-    with pytest.raises(BadInput, match="more than a machine's settings"):
+        member.size = 2 << 30
+        archive.addfile(member, Zeros())
+    with pytest.raises(BadInput, match="unpacks to more than 1024 MiB"):
         Root(path)
 
 
@@ -609,3 +683,46 @@ def test_the_table_has_one_line_a_check_and_why_tells_all(tmp_path: Path, latenz
     told = latenz("check", "--root", folder, "--profile", "host", "--why", "cmdline-irqaffinity")
     for word in ("pamuk2024 Code 6", "It is a list of CPUs", "irqaffinity=0-3,5-13", "removes it"):
         assert word in told.stdout
+
+
+PARTITION = {
+    f"{CPU}/online": "0-7\n",
+    f"{CPU}/isolated": "\n",
+    f"{CPU}/nohz_full": "4-7\n",
+    "sys/fs/cgroup/cpuset.cpus.isolated": "4-7\n",
+    "proc/cmdline": "quiet nohz_full=4-7 rcu_nocbs=4-7",
+}
+"""A machine that a cpuset partition isolates, as Kubernetes and systemd do."""
+
+
+def test_a_cpuset_partition_isolates_as_isolcpus_does(tmp_path: Path) -> None:
+    folder = tree(tmp_path, **PARTITION)
+    seen = one(folder, "cmdline-isolcpus")
+    assert (seen.state, seen.found) == ("ok", "4-7")
+    assert one(folder, "cmdline-isolcpus", cpus="3-7").state == "wrong", "not all of them"
+    assert one(folder, "guest-isolcpus-nohz-rcu", profile="guest").state == "ok"
+    managed = one(folder, "cmdline-managed-irq")
+    assert managed.state == "wrong"
+    context = Context.of(Root(folder))
+    assert context.expand("isolcpus=managed_irq,{domain}{iso}") == "isolcpus=managed_irq,4-7"
+    given = {"proc/cmdline": "isolcpus=4-7"}
+    by_line = Context.of(Root(tree(tmp_path, **PARTITION | given)))
+    assert by_line.expand("{domain}{iso}") == "domain,4-7", "what is given goes on"
+
+
+def test_partitions_of_kernels_that_do_not_list_them_are_seen(tmp_path: Path) -> None:
+    """Linux 6.1 to 6.6: an invalid one isolates nothing."""
+    group = "sys/fs/cgroup/rt.slice"
+    files = PARTITION | {
+        "sys/fs/cgroup/cpuset.cpus.isolated": None,
+        f"{CPU}/nohz_full": "(null)\n",
+        f"{group}/cpuset.cpus.partition": "isolated\n",
+        f"{group}/cpuset.cpus.effective": "6-7\n",
+        f"{group}/deeper/cpuset.cpus.partition": "member\n",
+        f"{group}/deeper/cpuset.cpus.effective": "5\n",
+    }
+    folder = tree(tmp_path, **files)
+    assert isolated_cpus(Root(folder)) == {6, 7}
+    assert one(folder, "cmdline-isolcpus").state == "ok"
+    (folder / f"{group}/cpuset.cpus.partition").write_text("isolated invalid (no CPU)\n")
+    assert isolated_cpus(Root(folder)) == set()

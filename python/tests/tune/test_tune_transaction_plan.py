@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pexpect
@@ -18,10 +19,18 @@ from latenz.boards.packages import fetch
 from latenz.cli import main
 from latenz.errors import BadInput
 from latenz.tune.catalogue import load
-from latenz.tune.changes import FileChange, LinkChange, WriteChange
+from latenz.tune.changes import (
+    FileChange,
+    LinkChange,
+    PartitionChange,
+    RestartChange,
+    WriteChange,
+)
 from latenz.tune.check import check
 from latenz.tune.context import Context
 from latenz.tune.plan import Choice, Plan, is_as_wanted
+from latenz.tune.plan import plan as plan_of
+from latenz.tune.plan_show import plan_document
 from latenz.tune.root import Root
 
 MACHINES = {"debian": debian, "fedora": fedora}
@@ -62,9 +71,83 @@ def test_a_machine_is_right_after_apply_and_the_same_after_revert(folder: Path, 
     assert fingerprint(root) == before
 
 
+@pytest.fixture(scope="module")
+def in_effect(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A host of guests on which KVM uses the VMX preemption timer."""
+    root = debian(tmp_path_factory.mktemp("effect") / "root")
+    parameters = "sys/module/kvm/parameters"
+    write_files(
+        root,
+        {
+            f"{parameters}/pi_inject_timer": "0\n",
+            "sys/module/kvm_intel/parameters/preemption_timer": "Y\n",
+        },
+    )
+    return root
+
+
+def test_of_two_that_undo_each_other_only_one_is_planned(in_effect: Path) -> None:
+    timers = {"host-timer-migration-off", "kvm-pi-inject-timer"}
+    unasked = planned(in_effect)
+    assert ids(unasked) & timers == {"host-timer-migration-off"}
+    assert any("would undo kvm-preemption-timer" in note for note in unasked.notes)
+    asked = planned(in_effect, choice=Choice(include=("kvm-pi-inject-timer",)))
+    assert ids(asked) & timers == {"kvm-pi-inject-timer"}
+    with pytest.raises(BadInput, match=r"undo each other; name one"):
+        planned(in_effect, choice=Choice(include=tuple(timers)))
+
+
+def test_what_is_in_effect_is_not_undone(in_effect: Path) -> None:
+    (in_effect / "sys/module/kvm/parameters/pi_inject_timer").write_text("1\n")
+    plan = planned(in_effect)
+    assert "host-timer-migration-off" not in ids(plan)
+    assert any("would undo kvm-pi-inject-timer" in note for note in plan.notes)
+    (in_effect / "sys/module/kvm/parameters/pi_inject_timer").write_text("0\n")
+
+
+def test_merged_pages_are_taken_apart_only_if_they_fit(folder: Path) -> None:
+    root = debian(folder / "root")
+    write_files(
+        root,
+        {
+            "sys/kernel/mm/ksm/run": "1\n",
+            "sys/kernel/mm/ksm/pages_sharing": "1000\n",
+            "proc/meminfo": "MemTotal: 9000 kB\nMemAvailable:    4001 kB\n",
+        },
+    )
+    assert not ids(planned(root)) & {"host-ksm-off", "host-ksm-unmerge"}
+    stop = planned(root, choice=Choice(include=("host-ksm-off",)))
+    assert {each.value for each in stop.changes if each.what == "/sys/kernel/mm/ksm/run"} == {"0"}
+    both = Choice(include=("host-ksm-unmerge",))
+    apart = [each for each in planned(root, choice=both).changes if "/ksm/run" in each.what]
+    assert [getattr(each, "value", None) for each in apart] == ["2"]
+    (root / "proc/meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:    4000 kB\n")
+    told = planned(root, choice=both)
+    assert "host-ksm-unmerge" not in ids(told)
+    assert any("do not fit" in each.advice for each in told.by_hand)
+
+
+def test_irqbalance_is_kept_off_and_goes_on(folder: Path) -> None:
+    root = debian(folder / "root")
+    drop_in = "/etc/systemd/system/irqbalance.service.d/latenz"
+    plan = planned(root)
+    assert f"EnvironmentFile={drop_in}.env" in contents(plan)[f"{drop_in}.conf"]
+    assert "\nIRQBALANCE_BANNED_CPULIST=2-3\n" in contents(plan)[f"{drop_in}.env"]
+    assert not any(
+        "irqbalance.service" in each.what and each.kind == "link" for each in plan.changes
+    )
+    assert any("start irqbalance.service again" in note for note in plan.notes)
+    conflict = {each.unit: each.remedy for each in plan.conflicts}["irqbalance.service"]
+    assert conflict == "the plan keeps it off the isolated CPUs"
+    apply_all(root, plan.changes)
+    context = Context.of(Root(root), "2-3", "kvm-host")
+    assert {each.id: each.state for each in check(context, load())}["host-irqbalance-off"] == "ok"
+
+
 def test_collected_trees_are_the_same_after_all_was_applied_and_reverted(folder: Path) -> None:
     unpack(folder)
-    everything = Choice(include=tuple(entry.id for entry in load() if entry.consent))
+    consent = {entry.id for entry in load() if entry.consent} - {"host-ksm-off"}
+    everything = Choice(include=tuple(consent))
     for tree, isolated, profile in (
         ("debian12/untuned", "3", "kvm-host"),
         ("debian12/tuned", "2", "guest"),
@@ -73,7 +156,7 @@ def test_collected_trees_are_the_same_after_all_was_applied_and_reverted(folder:
         root = folder / tree
         before = fingerprint(root)
         plan = planned(root, cpus=isolated, profile=profile, choice=everything)
-        assert not plan.withheld
+        assert not plan.offers
         assert len(plan.changes) > 10
         apply_all(root, plan.changes)
         revert_all(root)
@@ -88,7 +171,7 @@ def test_planning_changes_nothing_and_names_each_value(folder: Path) -> None:
         if isinstance(change, WriteChange)
     }
     assert writes["/proc/irq/24/smp_affinity_list"] == "0-1"
-    assert writes["/proc/sys/kernel/sched_rt_runtime_us"] == "-1"
+    assert writes["/proc/sys/kernel/timer_migration"] == "0"
     assert writes["/sys/devices/virtual/workqueue/cpumask"] == "3"
     assert "/proc/irq/26/smp_affinity_list" not in writes, "it keeps off the isolated CPUs already"
 
@@ -113,20 +196,67 @@ def test_values_are_compared_by_what_they_mean(
 
 def test_what_gives_something_up_is_applied_only_by_name(folder: Path) -> None:
     root = debian(folder / "root")
-    withheld = {entry.id for entry in planned(root).withheld}
-    assert withheld >= {"host-thermald-off", "kvm-nx-huge-pages"}
-    assert not withheld & ids(planned(root))
-    assert all(entry.consent for entry in planned(root).withheld)
+    offers = {entry.id for entry in planned(root).offers}
+    assert offers >= {"host-thermald-off", "kvm-nx-huge-pages", "host-rt-throttling-off"}
+    assert not offers & ids(planned(root))
+    assert all(entry.consent for entry in planned(root).offers)
     included = planned(root, choice=Choice(include=("kvm-nx-huge-pages",)))
     assert "kvm-nx-huge-pages" in ids(included)
-    assert {entry.id for entry in included.withheld} == withheld - {"kvm-nx-huge-pages"}
+    assert {entry.id for entry in included.offers} == offers - {"kvm-nx-huge-pages"}
     only = planned(root, choice=Choice(only=("kvm-nx-huge-pages",)))
-    assert (ids(only), [entry.id for entry in only.withheld]) == (set(), ["kvm-nx-huge-pages"])
+    assert (ids(only), [entry.id for entry in only.offers]) == (set(), ["kvm-nx-huge-pages"])
+
+
+WEAKENS = re.compile(
+    r"watchdog|nosoftlockup|stall_suppress|hung_task|rt_runtime|fair_server|tsc=|clocksource"
+    r"|ksm/run|swappiness|check_interval|ignore_ce|mitigations|spectre|nx_huge_pages|audit=0"
+    r"|split_lock|printk|thermald|limits.d|rt_group_sched"
+)
+"""What turns off detection, protection, security, the memory of others, or the watch of time."""
+
+
+@pytest.mark.parametrize("profile", ["host", "kvm-host", "guest"])
+def test_nothing_is_weakened_unasked(folder: Path, profile: str) -> None:
+    unpack(folder)
+    trees = {"debian12/untuned": "3", "linux618": "1", "debian": "2-3", "fedora": "2-3"}
+    for name, made in MACHINES.items():
+        made(folder / name)
+    offered = set()
+    for tree, cpus in trees.items():
+        plan = planned(folder / tree, cpus=cpus, profile=profile)
+        offered |= {entry.id for entry in plan.offers}
+        said = [str(plan_document(plan)["changes"]), *contents(plan).values()]
+        assert not any(WEAKENS.search(text) for text in said)
+        assert plan.changes
+    throttling = "guest-rt-throttling-off" if profile == "guest" else "host-rt-throttling-off"
+    assert offered >= {throttling, "host-hung-task", "cmdline-nosoftlockup"}
+
+
+def test_an_offer_tells_risk_and_gain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = debian(folder / "root")
+    code, out, _ = run("plan", "--root", str(root), "--cpus", "2-3", "--json", capsys=capsys)
+    document = json.loads(out)
+    assert code == 0
+    offers = {each["id"]: each for each in document["offers"]}
+    offer = offers["host-rt-throttling-off"]
+    assert (offer["gives_up"], offer["option"]) == (
+        "protection",
+        "--include host-rt-throttling-off",
+    )
+    assert offer["risk"].startswith("A real-time task that never sleeps")
+    assert offer["gain"].startswith("With the kernel's default, real-time tasks")
+    assert not {entry for each in document["changes"] for entry in each["entries"]} & set(offers)
+    named = run(
+        "plan", "--root", str(root), "--cpus", "2-3", "--include", "host-rt-throttling-off",
+        "--json", capsys=capsys,
+    )[1]  # fmt: skip
+    written = {each["what"]: each["new"] for each in json.loads(named)["changes"]}
+    assert written["/proc/sys/kernel/sched_rt_runtime_us"] == "-1"
 
 
 def test_only_and_skip_choose(folder: Path) -> None:
     root = debian(folder / "root")
-    both = ("host-rt-throttling-off", "host-thp")
+    both = ("host-timer-migration-off", "host-thp")
     assert ids(planned(root, choice=Choice(only=both))) == set(both)
     assert ids(planned(root, choice=Choice(only=both, skip=both[:1]))) == set(both[1:])
     assert "host-thp" not in ids(planned(root, choice=Choice(skip=("host-thp",))))
@@ -145,7 +275,7 @@ def test_services_that_would_undo_it_are_named(folder: Path) -> None:
     assert any("99-sysctl.conf is read after" in note for note in plan.notes)
     plan = planned(fedora(folder / "fedora"))
     conflicts = {each.unit: each for each in plan.conflicts}
-    assert "host-rt-throttling-off" in conflicts["tuned.service"].entries
+    assert "host-timer-migration-off" in conflicts["tuned.service"].entries
     assert conflicts["tuned.service"].remedy.startswith("its profile latenz takes in")
 
 
@@ -330,7 +460,7 @@ def test_tuned_takes_the_profile_on_top_of_the_one_before(folder: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     loaded = json.loads(ended.stdout)
     sysctl, sysfs = loaded["units"]["sysctl"], loaded["units"]["sysfs"]
-    assert sysctl["kernel.sched_rt_runtime_us"] == "-1"
+    assert sysctl["kernel.timer_migration"] == "0"
     assert sysctl["vm.swappiness"], "of virtual-host's parents, which is still in"
     assert sysfs["/sys/devices/virtual/workqueue/cpumask"] == "3"
 
@@ -369,7 +499,7 @@ def test_sysctl_reads_the_values(folder: Path) -> None:
     file = root / "etc/sysctl.d/99-latenz.conf"
     command = [program, "--dry-run", "-p", file]
     said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    assert "kernel.sched_rt_runtime_us = -1" in said.splitlines()
+    assert "kernel.timer_migration = 0" in said.splitlines()
 
 
 def test_systemd_accepts_the_unit_and_starts_it_at_boot(folder: Path) -> None:
@@ -395,6 +525,151 @@ def test_the_unit_s_shell_line_writes_to_all_interrupts(folder: Path) -> None:
     shell = line[1].replace("$$", "$").replace("/proc", f"{root}/proc")
     subprocess.run(["sh", "-c", shell], check=True)
     assert (root / "proc/irq/25/smp_affinity_list").read_text() == "0-1\n"
+
+
+PARTITION = ("host-cpuset-partition",)
+
+
+def with_cpusets(root: Path) -> Path:
+    """Give a machine control group v2 with cpusets, under systemd."""
+    write_files(
+        debian(root),
+        {
+            "proc/1/comm": "systemd\n",
+            "sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory\n",
+            "proc/cmdline": "root=/dev/sda1 quiet\n",
+        },
+    )
+    return root
+
+
+def test_a_partition_isolates_in_place_of_isolcpus(folder: Path) -> None:
+    root = with_cpusets(folder / "root")
+    assert {"host-cpuset-partition"} <= {entry.id for entry in planned(root).offers}
+    plan = planned(root, choice=Choice(include=PARTITION))
+    files = contents(plan)
+    assert "[Slice]\nAllowedCPUs=2-3\n" in files["/etc/systemd/system/latenz.slice"]
+    line = files["/etc/default/grub.d/latenz.cfg"]
+    assert " isolcpus=managed_irq,2-3 " in line, "for interrupts, nothing else does it"
+    assert "domain" not in line
+    assert any("cmdline-isolcpus: left out" in note for note in plan.notes)
+    assert any("--slice=latenz.slice" in each.advice for each in plan.by_hand)
+    before = fingerprint(root)
+    apply_all(root, plan.changes)
+    revert_all(root)
+    assert fingerprint(root) == before
+
+
+def test_systemd_accepts_the_partition_s_units(folder: Path) -> None:
+    program = needs("systemd-analyze")
+    root = with_cpusets(folder / "root")
+    apply_all(root, planned(root, choice=Choice(include=PARTITION)).changes)
+    units = [root / f"etc/systemd/system/latenz{name}" for name in (".slice", "-partition.service")]
+    ended = subprocess.run([program, "verify", *units], capture_output=True, text=True, check=False)
+    about = [line for line in ended.stderr.splitlines() if "latenz" in line]
+    assert (ended.returncode, about) == (0, [])
+    text = units[1].read_text()
+    line = re.search(r"ExecStart=/bin/sh -c '(.*?)'$", text, re.DOTALL | re.MULTILINE)
+    assert line
+    group = root / "sys/fs/cgroup/latenz.slice"
+    group.mkdir(parents=True)
+    shell = line[1].replace("$$", "$").replace("\\\n", "").replace("/sys", f"{root}/sys")
+    assert subprocess.run(["sh", "-c", shell], check=False, capture_output=True).returncode == 0
+    refusing = shell.replace("echo isolated >", "echo isolated invalid >")
+    assert subprocess.run(["sh", "-c", refusing], check=False, capture_output=True).returncode == 1
+
+
+def test_a_partition_is_made_now_and_dissolved_by_systemd(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The calls of systemctl, in the order in which systemd must get them."""
+    calls: list[tuple[str, ...]] = []
+    monkeypatch.setattr("latenz.tune.changes._run", lambda _, *command: calls.append(command))
+    root = with_cpusets(folder / "root")
+    plan = planned(root, choice=Choice(include=PARTITION))
+    before = fingerprint(root)
+    apply_all(root, [*plan.changes, PartitionChange(), RestartChange(unit="irqbalance.service")])
+    unit = "latenz-partition.service"
+    reload = ("systemctl", "daemon-reload")
+    again = ("systemctl", "try-restart", "--", "irqbalance.service")
+    assert calls == [reload, ("systemctl", "restart", "--", unit), reload, again]
+    calls.clear()
+    revert_all(root)
+    assert fingerprint(root) == before
+    stop = ("systemctl", "stop", "--", unit)
+    assert sorted(calls) == sorted([reload, again, stop, reload])
+    assert calls.index(stop) < max(at for at, call in enumerate(calls) if call == reload)
+
+
+def test_every_setting_lasts_or_is_told(folder: Path) -> None:
+    """A virtual CPU's thread ends with its machine: nothing of ours can make its policy last."""
+    assert {entry.id for entry in load() if entry.now and not entry.boot} == {"vcpu-sched-fifo"}
+    root = debian(folder / "root")
+    (root / "etc/default/grub.d/latenz.cfg").write_text("")
+    for change in planned(root).changes:
+        if isinstance(change, FileChange):
+            (root / change.path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+            (root / change.path.lstrip("/")).write_bytes(change.content or b"")
+    told = " ".join(planned(root).notes)
+    assert "host-timer-migration-off: lasts until the next restart only" in told
+
+
+def test_threads_of_the_kernel_get_cpus_and_policies_at_each_boot(folder: Path) -> None:
+    """The unit's own shell line, run with programs that write down what they are told."""
+    unpack(folder)
+    wished = ("host-irq-thread-affinity", "host-rt-priority-order", "host-rcuo-affinity")
+    root = folder / "debian12/untuned"
+    choice = Choice(only=wished)
+    context = Context.of(Root(root), "3", "host")
+    checks = [replace(each, state="wrong") for each in check(context, load())]
+    unit = contents(plan_of(context, checks, choice))["/etc/systemd/system/latenz-threads.service"]
+    line = re.search(r"ExecStart=/bin/sh -c '(.*)'", unit)
+    assert line
+    fakes, proc = folder / "bin", folder / "proc"
+    fakes.mkdir()
+    for program in ("taskset", "chrt"):
+        (fakes / program).write_text(f'#!/bin/sh\necho {program} "$@" >> {folder}/told\n')
+        (fakes / program).chmod(0o755)
+    names = {7: "irq/24-nvme", 8: "ktimers/3", 9: "rcuop/3", 10: "rcuc/3", 11: "bash", 12: "irq/x"}
+    for number, name in names.items():
+        write_files(proc, {f"{number}/comm": name + "\n"})
+    (proc / "12/exe").write_text("a program that calls itself so")
+    shell = line[1].replace("$$", "$").replace("/proc", str(proc))
+    environment = {"PATH": f"{fakes}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", shell], check=True, env=environment)
+    assert sorted((folder / "told").read_text().splitlines()) == [
+        "chrt --fifo -p 3 8",
+        "chrt --fifo -p 4 10",
+        "taskset -pc 0-2 7",
+        "taskset -pc 0-2 9",
+    ]
+
+
+def test_the_fair_server_is_off_with_throttling_now_and_at_each_boot(folder: Path) -> None:
+    root = debian(folder / "root")
+    server = "/sys/kernel/debug/sched/fair_server/cpu{}/runtime"
+    write_files(root, {server.format(cpu)[1:]: "50000000\n" for cpu in range(4)})
+    plan = planned(root, choice=Choice(include=("host-rt-throttling-off",)))
+    written = {each.path: each.value for each in plan.changes if isinstance(each, WriteChange)}
+    servers = {path: value for path, value in written.items() if "fair_server" in path}
+    assert servers == {server.format(2): "0", server.format(3): "0"}
+    unit = contents(plan)["/etc/systemd/system/latenz-irqs.service"]
+    assert f"for file in {server.format(3)}; do echo 0 > $$file; done" in unit
+
+
+def test_a_module_is_given_no_option_that_it_does_not_have(folder: Path) -> None:
+    """Linux 6.18 has lapic_timer_advance (Y or N) in place of lapic_timer_advance_ns."""
+    root = debian(folder / "root")
+    parameters = root / "sys/module/kvm/parameters"
+    choice = Choice(only=("kvm-lapic-timer-advance",))
+    (parameters / "lapic_timer_advance").write_text("N\n")
+    newer = planned(root, choice=choice)
+    assert newer.changes == ()
+    assert any("remove that" in each.advice for each in newer.by_hand)
+    (parameters / "lapic_timer_advance").rename(parameters / "lapic_timer_advance_ns")
+    (parameters / "lapic_timer_advance_ns").write_text("7500\n")
+    older = contents(planned(root, choice=choice))
+    assert "options kvm lapic_timer_advance_ns=-1\n" in older["/etc/modprobe.d/latenz.conf"]
 
 
 def test_modprobe_takes_the_options(folder: Path) -> None:
@@ -426,8 +701,8 @@ def test_the_commands_from_plan_to_revert(folder: Path, capsys: pytest.CaptureFi
     chosen = ["--root", str(root), "--cpus", "2-3", "--profile", "kvm-host"]
     code, out, _ = run("plan", *chosen, capsys=capsys)
     assert code == 0
-    assert "+kernel.sched_rt_runtime_us = -1" in out
-    assert "/proc/sys/kernel/sched_rt_runtime_us: 950000 -> -1" in out
+    assert "+kernel.timer_migration = 0" in out
+    assert "/proc/sys/kernel/timer_migration: 1 -> 0" in out
     assert fingerprint(root) == before
 
     _, shown, _ = run("plan", *chosen, "--json", capsys=capsys)

@@ -20,7 +20,12 @@ from latenz.tune.root import Root
 
 ENTRIES = {entry.id: entry for entry in load()}
 VARIATIONS = variations()
-ONLY_A_PERSON = {"bios-power-profile", "host-mlock-app", "other-kernel-tuning-talks"}
+ONLY_A_PERSON = {
+    "bios-power-profile",
+    "host-mlock-app",
+    "host-net-coalescing",
+    "other-kernel-tuning-talks",
+}
 """What no program can read."""
 
 

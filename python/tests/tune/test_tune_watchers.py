@@ -224,7 +224,7 @@ def test_names_of_a_machine_are_texts_that_nothing_obeys(tmp_path: Path) -> None
         answer = latenz(verb, "--root", str(tmp_path), "--all")
         assert answer.returncode == 0, answer.stderr
         assert "\x1b" not in answer.stdout
-        assert "a?[31" in answer.stdout
+        assert r"a\x1b" in answer.stdout
 
 
 def ps() -> dict[int, tuple[str, str, str, str]]:

@@ -24,5 +24,6 @@ std::span<const Attack> timer_attacks();
 std::span<const Attack> system_register_attacks();
 std::span<const Attack> processor_attacks();
 std::span<const Attack> random_attacks();
+std::span<const Attack> job_attacks();
 
 }  // namespace latenz::guests

@@ -33,9 +33,9 @@ volatile Kept& kept() {
 
 alignas(16) std::array<std::byte, 0x4000> attack_stack;
 
-std::array<std::span<const Attack>, 7> all_attacks() {
-  return {memory_attacks(),          gic_attacks(),       call_attacks(),  timer_attacks(),
-          system_register_attacks(), processor_attacks(), random_attacks()};
+std::array<std::span<const Attack>, 8> all_attacks() {
+  return {memory_attacks(),          gic_attacks(),       call_attacks(),   timer_attacks(),
+          system_register_attacks(), processor_attacks(), random_attacks(), job_attacks()};
 }
 
 const Attack* chosen() {

@@ -125,14 +125,15 @@ def _is_importable(head: bytes) -> bool:
 def _is_csv(head: bytes, path: Path) -> bool:
     """Tell whether a file is CSV that begins with a column of sources, or Parquet with both."""
     if not head.startswith(b"PAR1"):
-        first = head.removeprefix(b"\xef\xbb\xbf").splitlines()[0]
+        [first, *_] = [*head.removeprefix(b"\xef\xbb\xbf").splitlines(), b""]
         return first.split(b",")[0].strip(b' "') == COLUMNS[0].encode()
-    import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from latenz.store.parquet import DAMAGES
 
     try:
         return set(COLUMNS) <= set(pq.read_schema(path).names)
-    except (OSError, pa.ArrowException):
+    except DAMAGES:
         return False
 
 

@@ -15,7 +15,8 @@ Objective = Literal["interference", "switches", "latency"]
 """What can be minimised.
 
 `interference`: the largest share of its slots that any partition may lose to top handlers, slot
-switches and interposed jobs, each of the slots at its worst.
+switches and interposed jobs while sources keep their arrival models, as the latencies take them to;
+each of the slots at its worst.
 `switches`: slot switches per second.
 `latency`: the largest ratio of a bound to its deadline.
 
@@ -77,13 +78,14 @@ def blocking(
 
 def interference_share(system: System, bounds: Bounds) -> float | None:
     """Return the largest share of its slots that a partition may lose, each slot at its worst."""
-    if any(promise.interference_ns_per_cycle is None for promise in bounds.partitions):
+    if any(promise.conforming_interference_ns_per_cycle is None for promise in bounds.partitions):
         return None
     own_ns = dict.fromkeys(system.partitions, 0)
     for slot in system.slots:
         own_ns[slot.partition] += slot.length_ns
     shares = [
-        sum(promise.interference_ns_by_slot) / own_ns[promise.name] for promise in bounds.partitions
+        sum(promise.conforming_interference_ns_by_slot) / own_ns[promise.name]
+        for promise in bounds.partitions
     ]
     return round(max(shares), 6)
 

@@ -115,7 +115,8 @@ def _values(candidates: Path, objective: Objective) -> "npt.NDArray[np.float64]"
     from pyarrow import parquet
 
     column = COLUMNS[objective]
-    table = parquet.read_table(candidates, columns=[column], filters=[("feasible", "=", True)])
+    feasible = [("feasible", "=", True)]
+    table = parquet.read_table(candidates, columns=[column], filters=feasible, partitioning=None)
     values: npt.NDArray[np.float64] = table[column].to_numpy() * _SCALES[objective]
     return values
 

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from latenz.analysis.explore.evaluate import Objective
 from latenz.errors import BadInput
-from latenz.files import replacing
+from latenz.files import file_in, replacing
 from latenz.settings import Settings
 from latenz.system import System, read_system, write_system
 
@@ -100,7 +100,7 @@ class PlanFile(Settings):
 
 def has_plan(folder: Path) -> bool:
     """Tell whether a folder holds an exploration."""
-    return (folder / _PLAN).is_file()
+    return file_in(folder, _PLAN) is not None
 
 
 def load_plan(folder: Path) -> Plan:
@@ -109,14 +109,14 @@ def load_plan(folder: Path) -> Plan:
     Raises:
         BadInput: There is none, it is damaged, or another version of Latenz made it.
     """
-    path = folder / _PLAN
+    path = file_in(folder, _PLAN)
+    if path is None:
+        raise BadInput(f"holds no {_PLAN}", str(folder), "name a folder of latenz explore")
     try:
         content = PlanFile.model_validate_json(path.read_bytes())
         shares = {name: Fraction(share) for name, share in content.shares.items()}
-    except OSError:
-        raise BadInput(
-            f"holds no {_PLAN}", str(folder), "name a folder of latenz explore"
-        ) from None
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
     except (ValidationError, ValueError):
         raise BadInput("is damaged", str(path), "begin anew in another folder") from None
     if content.latenz != version("latenz"):

@@ -151,7 +151,7 @@ def merge(chunks: Sequence[Path], objectives: Sequence[Objective], path: Path) -
 
     best = Best(objectives)
     for chunk in chunks:
-        best.add(parquet.read_table(chunk))
+        best.add(parquet.read_table(chunk, partitioning=None))
     ranks = {number: rank + 1 for rank, number in enumerate(best.front)}
     rank_field = pa.field("front_rank", pa.int64())
     schema = parquet.read_schema(chunks[0]).append(rank_field)
@@ -160,7 +160,7 @@ def merge(chunks: Sequence[Path], objectives: Sequence[Objective], path: Path) -
         parquet.ParquetWriter(partial, schema, compression="zstd") as writer,
     ):
         for chunk in chunks:
-            table = parquet.read_table(chunk)
+            table = parquet.read_table(chunk, partitioning=None)
             rank = [ranks.get(number) for number in table["candidate"].to_pylist()]
             writer.write_table(table.append_column(rank_field, pa.array(rank, pa.int64())))
 
@@ -176,14 +176,15 @@ def read_result(plan: Plan, path: Path) -> Exploration:
 
     try:
         narrow = ["candidate", *COLUMNS.values(), "changes", "feasible", "reason", "front_rank"]
-        table = parquet.read_table(path, columns=narrow)
+        table = parquet.read_table(path, columns=narrow, partitioning=None)
         best = Best(plan.objectives)
         best.add(table)
         tried = table.slice(1)  # without the given system
         reasons = compute.value_counts(tried["reason"].drop_null())
         counted = {each["values"]: each["counts"] for each in reasons.to_pylist()}
         wanted = [0, *best.front, *([best.closest] if best.closest is not None else [])]
-        rows = parquet.read_table(path, filters=[("candidate", "in", set(wanted))]).to_pylist()
+        filters = [("candidate", "in", set(wanted))]
+        rows = parquet.read_table(path, filters=filters, partitioning=None).to_pylist()
     except (OSError, pa.ArrowException, KeyError) as error:
         what = f"is damaged ({str(error).splitlines()[0][:200]})"
         raise BadInput(what, str(path), "begin anew in another folder") from None

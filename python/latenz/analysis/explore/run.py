@@ -26,7 +26,7 @@ from latenz.analysis.explore.search import Search
 from latenz.analysis.explore.space import Choice, Space
 from latenz.analysis.explore.workers import DaskWorkers, Job, LocalWorkers, Workers, hand_out
 from latenz.errors import BadInput
-from latenz.files import replacing
+from latenz.files import OwnFolder, lock_file, replacing, scratch_place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,32 +59,36 @@ def explore(
     Raises:
         BadInput: The folder holds something else, or the workers cannot be used.
     """
+    from latenz.analysis.explore.page import write_page
+
     with ExitStack() as stack:
+        is_kept = folder is not None
         if folder is None:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="latenz-")))
-        stack.enter_context(_claimed(plan, folder))
+            place = tempfile.TemporaryDirectory(prefix="latenz-", dir=scratch_place())
+            folder = Path(stack.enter_context(place))
+        folder = stack.enter_context(_claimed(plan, folder))
         if not (folder / CANDIDATES).exists():
             workers = DaskWorkers(scheduler) if scheduler else LocalWorkers(processes)
             stack.callback(workers.close)
             _Exploring(plan, folder / _CHUNKS, workers, progress).run()
         shutil.rmtree(folder / _CHUNKS, ignore_errors=True)
         found = read_result(plan, folder / CANDIDATES)
-        write_systems(found, folder)
+        if is_kept:
+            write_systems(found, folder)
+            write_page(found, folder / "front.html")
         return found
 
 
 @contextmanager
-def _claimed(plan: Plan, folder: Path) -> Iterator[None]:
-    """Hold a folder for this plan; no other exploration works there meanwhile."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w")
-    except OSError as error:
-        reason = error.strerror or error
-        raise BadInput(
-            f"cannot be written ({reason})", str(folder), "name another folder"
-        ) from None
-    with lock:
+def _claimed(plan: Plan, given: Path) -> Iterator[Path]:
+    """Hold a folder for this plan; no other exploration works there meanwhile.
+
+    Returns:
+        What to write by.
+    """
+    own = OwnFolder(given)
+    folder = own.path
+    with lock_file(folder / ".lock") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -95,7 +99,7 @@ def _claimed(plan: Plan, folder: Path) -> Iterator[None]:
             raise BadInput("is not empty", str(folder), "name a new folder with -o")
         else:
             plan.save(folder)
-        yield
+        yield folder
 
 
 class _Exploring:
@@ -167,7 +171,7 @@ def _read(path: Path, numbers: range) -> "pa.Table | None":
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path)
+        table = parquet.read_table(path, partitioning=None)
     except (OSError, pa.ArrowException):
         return None
     sound = "candidate" in table.column_names

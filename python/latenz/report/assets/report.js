@@ -266,7 +266,7 @@
           ...group, name: plain(one.label), x, y: kept.map((i) => one.atOrAbove[i] / one.n), hoverinfo: "text",
           line: { color: colour, width: 2, dash: dashOf(one), shape: "vh" },
           text: kept.map((i) =>
-            `${plain(one.label)}: ${grouped(one.atOrAbove[i])} of ${grouped(one.n)} samples at or above ${full(one.latency[i])}`
+            `${plain(one.label)}: ${grouped(one.atOrAbove[i])} of ${grouped(one.n)} activations at or above ${full(one.latency[i])}`
             + `<br>share ${rate(one.atOrAbove[i] / one.n)}, 95 % band ${rate(one.lower[i])} to ${rate(one.upper[i])}`),
         },
       ];
@@ -294,7 +294,7 @@
       layout: layout(look, {
         ...limitLines(limits, size, look, "x", true),
         xaxis: axis(look, `latency [${unit}]`, { type: "log", range: logRange([...ends, ...limits.map((l) => l.ns)], size) }),
-        yaxis: axis(look, "share of samples at or above", {
+        yaxis: axis(look, "share of activations at or above", {
           type: "log", range: [Math.log10(least) - 0.4, 0.15], dtick: 1, exponentformat: "power", showexponent: "all",
         }),
       }),

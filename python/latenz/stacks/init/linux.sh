@@ -4,6 +4,7 @@
 not_before_s=$(option not_before_s)
 while read -r up _ </proc/uptime && [ "${up%.*}" -lt "${not_before_s:-0}" ]; do usleep 50000; done
 
+[ -z "$(option snapshot)" ] || snapshot
 start_load
 echo -1000 >/proc/self/oom_score_adj # the load must not get the measuring program killed
 measure=$(option measure)

@@ -11,54 +11,6 @@ end() {
   poweroff -f
 }
 
-# Files of /proc and /sys have no size before they are read: an archiver would store nothing.
-copy() { # to, files; one process for all, as starting one takes longer than a hundred files
-  to=$1
-  shift
-  folders=
-  readable=
-  for file in "$@"; do
-    if [ -r "$file" ] && ! [ -d "$file" ]; then
-      readable="$readable $file"
-      folders="$folders $to${file%/*}"
-    fi
-  done
-  # shellcheck disable=SC2086 # words; none of these paths has a space
-  mkdir -p $folders && awk -v to="$to" \
-    'FNR == 1 { close(path); path = to FILENAME } { print >path }' $readable
-}
-
-# As `latenz tune snapshot` takes it: a tree that `latenz tune check --root` reads.
-snapshot() {
-  tree=/tmp/tree
-  copy $tree /proc/cmdline /proc/version /proc/cpuinfo /proc/meminfo /proc/stat /proc/interrupts \
-    /proc/swaps /proc/mounts /proc/uptime /proc/timer_list /proc/sys/kernel/osrelease \
-    /proc/sys/kernel/version /proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/nmi_watchdog \
-    /proc/sys/kernel/soft_watchdog /proc/sys/kernel/timer_migration /proc/sys/vm/stat_interval \
-    /proc/irq/default_smp_affinity /proc/irq/*/smp_affinity_list \
-    /proc/irq/*/effective_affinity_list /sys/devices/system/cpu/vulnerabilities/* \
-    /sys/devices/system/clocksource/clocksource0/current_clocksource \
-    /sys/devices/system/clocksource/clocksource0/available_clocksource \
-    /sys/devices/system/cpu/online \
-    /sys/devices/system/cpu/possible /sys/devices/system/cpu/present \
-    /sys/devices/system/cpu/isolated /sys/devices/system/cpu/nohz_full \
-    /sys/devices/system/cpu/cpuidle/* /sys/devices/system/cpu/smt/active \
-    /sys/devices/system/clockevents/*/current_device /sys/module/haltpoll/parameters/* \
-    /sys/kernel/mm/transparent_hugepage/enabled /sys/kernel/mm/transparent_hugepage/defrag \
-    /sys/devices/virtual/workqueue/cpumask /sys/hypervisor/type \
-    /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name \
-    /proc/[0-9]*/task/[0-9]*/stat /proc/[0-9]*/task/[0-9]*/status
-  for link in /sys/bus/pci/devices/*/driver; do
-    [ -e "$link" ] || continue
-    mkdir -p "$tree${link%/*}"
-    ln -s "$(readlink "$link")" "$tree$link"
-  done
-  mkdir -p $tree/latenz
-  dmesg >$tree/latenz/dmesg
-  tar -c -C $tree -f /results/guest.tar .
-  rm -r $tree
-}
-
 counters() { # name
   mkdir -p "/results/$1"
   cat /proc/interrupts >"/results/$1/interrupts"

@@ -1,0 +1,152 @@
+"""Which CPUs can be measured, which of them are isolated and by what, and keeping off them.
+
+isolcpus=, CPUAffinity= and taskset say where programs start. What they leave out can still be
+entered by a program that asks for it, so the mask that a process has inherited tells nothing of
+what can be measured.
+"""
+
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from latenz.settings import parse_cpu_list
+
+_MOST_CPUS = 8192  # that Linux supports
+_CPU = "/sys/devices/system/cpu"
+_CPUSET = "an isolated cpuset"
+_SOURCES = (
+    (_CPUSET, "/sys/fs/cgroup/cpuset.cpus.isolated"),
+    ("isolcpus", f"{_CPU}/isolated"),
+    ("nohz_full", f"{_CPU}/nohz_full"),
+)
+"""What isolates a CPU, and the file that lists those it does. The kernel counts the first among
+the second."""
+LEFT_OUT = "outside of the CPUs that Latenz was started on"
+"""What isolates a CPU that none of these names: CPUAffinity= or taskset."""
+
+
+def inherited_cpus() -> frozenset[int]:
+    """Return the CPUs that this process was put on."""
+    return frozenset(os.sched_getaffinity(0))
+
+
+def enterable_cpus() -> frozenset[int]:
+    """Return the CPUs that this process can enter, whatever its mask: found by trying.
+
+    Nothing forbids one but a cpuset, and that it is offline.
+    """
+    found = [inherited_cpus()]
+
+    def try_all() -> None:
+        with suppress(OSError):  # a container's filter may forbid the call
+            os.sched_setaffinity(0, range(_MOST_CPUS))
+            found.append(inherited_cpus())
+
+    # A thread of its own has a mask of its own, so that nothing need be put back.
+    trying = threading.Thread(target=try_all)
+    trying.start()
+    trying.join()
+    return found[-1]
+
+
+def isolation(cpu: int, root: Path = Path("/")) -> str | None:
+    """Return what keeps other programs off a CPU, None if nothing does.
+
+    Args:
+        cpu: Its number.
+        root: The folder of the machine's files.
+    """
+    listed = listed_isolated(lambda path: _text(root / path.lstrip("/")))
+    reasons = [name for name, cpus in listed.items() if cpu in (cpus or ())]
+    if len(reasons) > 1 and reasons[0] == _CPUSET and not _is_in_isolcpus(cpu, root):
+        reasons = [each for each in reasons if each != "isolcpus"]
+    if not reasons and cpu not in inherited_cpus():
+        return LEFT_OUT
+    return ", ".join(reasons) or None
+
+
+def isolated_cpus(root: Path = Path("/")) -> dict[int, str]:
+    """Return those of the enterable CPUs that are isolated, and by what."""
+    found = {cpu: isolation(cpu, root) for cpu in sorted(enterable_cpus())}
+    return {cpu: reason for cpu, reason in found.items() if reason is not None}
+
+
+def listed_isolated(
+    read: Callable[[str], str | None],
+) -> dict[str, frozenset[int] | None]:
+    """Return the CPUs that a kernel lists as isolated, by what isolates them.
+
+    All that are isolated are those of all lists together. None: there is no such list to read.
+
+    Args:
+        read: Gives the text of the file at an absolute path; None if it cannot be read.
+    """
+    return {name: _listed(read(path)) for name, path in _SOURCES}
+
+
+def _listed(text: str | None) -> frozenset[int] | None:
+    if text is not None and text.strip() in ("", "(null)"):
+        return frozenset()
+    try:
+        return None if text is None else frozenset(parse_cpu_list(text.strip()))
+    except ValueError:
+        return None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return None
+
+
+def _is_in_isolcpus(cpu: int, root: Path) -> bool:
+    try:
+        line = (root / "proc/cmdline").read_text()
+        given = re.findall(r"\bisolcpus=(?:[a-z_]+,)*([\d,-]+)", line)[-1]
+        return cpu in parse_cpu_list(given)
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+@contextmanager
+def running_on(cpus: frozenset[int]) -> Iterator[None]:
+    """Let every thread of this process run on these CPUs only; afterwards where it could before.
+
+    Where that is not possible, all stays as it is.
+    """
+    before = {thread: _mask(thread) for thread in _own_threads()}
+    own = inherited_cpus()
+    for thread in before:
+        _put(thread, cpus)
+    try:
+        yield
+    finally:
+        for thread in _own_threads():  # one that was started meanwhile took over our mask
+            _put(thread, before.get(thread, own))
+
+
+@contextmanager
+def kept_off(cpus: frozenset[int]) -> Iterator[None]:
+    """Keep this process off some CPUs, if there are others."""
+    others = inherited_cpus() - cpus or enterable_cpus() - cpus
+    with running_on(others):
+        yield
+
+
+def _own_threads() -> list[int]:
+    return [int(folder.name) for folder in Path("/proc/self/task").iterdir()]
+
+
+def _mask(thread: int) -> frozenset[int]:
+    with suppress(OSError):
+        return frozenset(os.sched_getaffinity(thread))
+    return frozenset()
+
+
+def _put(thread: int, cpus: frozenset[int]) -> None:
+    with suppress(OSError):  # it has ended, a cpuset forbids it, or there are none
+        os.sched_setaffinity(thread, cpus)

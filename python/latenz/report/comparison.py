@@ -1,0 +1,157 @@
+"""The page of a comparison: its outcome, and below it the report of both sides."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from latenz.compare import Comparison, Gate
+from latenz.compare.result import Effect, Pair
+from latenz.compare.show import amount, findings
+from latenz.files import replacing
+from latenz.report import words
+from latenz.report.collect import Progress, collect
+from latenz.report.page import ReportedRun, content, render, sources_of
+
+_LOOKS: dict[bool | None, tuple[str, str]] = {
+    True: ("violates", "✕"),
+    False: ("meets", "✓"),
+    None: ("not-shown", "?"),
+}
+"""Of an outcome of a gate: the page's class, and the sign beside the sentence."""
+
+
+_FIGURES = {
+    "as due": "Figures are as due: skipped activations are in them by how long they waited; as"
+    " sampled they are left out",
+    "of samples only": "Figures are of samples only: the sources do not tell what was skipped",
+    "unlike": "Only one side counts skipped activations: figures are of samples only",
+}
+
+
+def write_comparison(
+    sides: Sequence[ReportedRun],
+    places: tuple[Path, Path],
+    comparison: Comparison,
+    gate: Gate | None,
+    output: Path,
+    progress: Progress = lambda _label: None,
+) -> None:
+    """Write one self-contained HTML file about a comparison.
+
+    Args:
+        sides: What was compared, named "A" and "B".
+        places: Where they are.
+        comparison: What was found.
+        gate: What a gate said of it; None without one.
+        output: The file to write; it appears only when it is whole.
+        progress: Told when the work on a sample set starts.
+
+    Raises:
+        BadInput: A set is damaged, or the file cannot be written.
+    """
+    with replacing(output) as page:
+        shown = content(sides, collect(sources_of(sides), progress=progress))
+        about = {
+            "kind": "comparison",
+            "title": f"{places[1].resolve().name} against {places[0].resolve().name}",
+            "facts": [("A", str(places[0])), ("B", str(places[1])), *shown["facts"]],
+            "outcome": _outcome(gate),
+            "gate": gate,
+            "differing": _differing(comparison),
+            "confidence": comparison.settings.confidence,
+            "pairs": [_pair(each) for each in comparison.pairs],
+            "unmatched": [("A", comparison.unmatched_a), ("B", comparison.unmatched_b)],
+        }
+        page.write_text(render({**shown, **about}, "comparison.html.j2"), encoding="utf-8")
+
+
+def _outcome(gate: Gate | None) -> dict[str, str]:
+    if gate is None:
+        sentence = "No gate was asked for: what differs, and what cannot be told, stands below."
+        return {"kind": "none", "sign": words.UNKNOWN, "sentence": sentence}
+    kind, sign = _LOOKS[gate.violated]
+    told = {
+        True: "The gate is violated",
+        False: "The gate is passed",
+        None: "Whether the gate is passed cannot be told",
+    }[gate.violated]
+    return {"kind": kind, "sign": sign, "sentence": f"{told}: fail if {gate.expression}."}
+
+
+def _effects(pairs: Sequence[Pair]) -> list[Effect]:
+    known = (effect for pair in pairs for effect in pair.statistics.values())
+    return [each for each in known if each.a is not None or each.b is not None]
+
+
+def _differing(comparison: Comparison) -> str:
+    """Say how many figures differ, and how many cannot be told."""
+    if not comparison.pairs:
+        return "No sample sets match: nothing was compared."
+    told = _counted(_effects(comparison.pairs))
+    sure = words.percent(comparison.settings.confidence)
+    return f"{told} Each interval is at {sure} alone; for many together, ask a gate."
+
+
+def _counted(effects: Sequence[Effect]) -> str:
+    """Say of which figures B's value is surely another one."""
+    ends = [(each.low, each.high) for each in effects]
+    known = [(low, high) for low, high in ends if low is not None and high is not None]
+    above = sum(low > 0 for low, _ in known)
+    below = sum(high < 0 for _, high in known)
+    told = [f"Of {len(effects)} figures, B is above A in {above} and below it in {below}"]
+    if open_ := len(known) - above - below:
+        told.append(f"{open_} may be the same or are")
+    if unknown := len(effects) - len(known):
+        told.append(f"{unknown} cannot be told")
+    return "; ".join(told) + "."
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    return {
+        **vars(pair),
+        "sentence": _counted(_effects([pair])),
+        "figures": _FIGURES[pair.view],
+        "rows": [
+            _row(name, effect)
+            for name, effect in pair.statistics.items()
+            if effect.a is not None or effect.b is not None
+        ],
+        "notes": [*findings(pair), *pair.notes],
+    }
+
+
+def _row(name: str, effect: Effect) -> dict[str, Any]:
+    def told(value: float | None, sign: str = "") -> str:
+        return words.UNKNOWN if value is None else amount(name, value, sign)
+
+    def exact(value: float | None) -> str | None:
+        return None if value is None or name == "miss_rate" else words.exact(value)
+
+    ratio_ends = effect.ratio_low, effect.ratio_high
+    return {
+        "name": name,
+        "a": told(effect.a),
+        "b": told(effect.b),
+        "exact_a": exact(effect.a),
+        "exact_b": exact(effect.b),
+        "difference": told(effect.difference, "+"),
+        "later": effect.low is not None and effect.low > 0,
+        "interval": _interval(name, effect),
+        "ratio": words.UNKNOWN if effect.ratio is None else f"{effect.ratio:.4g}",
+        "ratio_interval": (
+            words.UNKNOWN
+            if None in ratio_ends
+            else f"{effect.ratio_low:.4g} to {effect.ratio_high:.4g}"
+        ),
+        "a_sampled": told(effect.a_sampled),
+        "b_sampled": told(effect.b_sampled),
+    }
+
+
+def _interval(name: str, effect: Effect) -> str:
+    """Return the interval of a difference with what it rests on, or what would give one."""
+    if effect.low is not None and effect.high is not None:
+        ends = (amount(name, effect.low, "+"), amount(name, effect.high, "+"))
+        return f"{ends[0]} to {ends[1]} ({effect.basis})"
+    why = effect.why_no_interval or "not known"
+    return f"cannot be told: {why}" + (f"; {effect.needed}" if effect.needed else "")

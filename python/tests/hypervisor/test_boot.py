@@ -1,0 +1,206 @@
+"""The hypervisor begins as boot loaders start it, and says so where it cannot begin."""
+
+import os
+import select
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from debugger import Debugger
+from elftools.elf.elffile import ELFFile
+
+from latenz.boards.console import Collector
+from latenz.hypervisor.build import build
+from latenz.hypervisor.image import Image, Segment, write_image, write_raw_image
+from latenz.hypervisor.run import SENDER, ensure_built
+from latenz.hypervisor.trace import read_statistics
+
+U_BOOT = Path("/usr/lib/u-boot/qemu_arm64/u-boot.bin")
+EMULATOR = ["qemu-system-aarch64", "-nodefaults", "-display", "none", "-icount", "shift=0"]
+VIRT = [*EMULATOR, "-cpu", "cortex-a53,cntfrq=1000000000", "-m", "1024", "-smp", "1"]
+ZCU102 = [*EMULATOR, "-M", "xlnx-zcu102,virtualization=on", "-m", "2048", "-audio", "none"]
+MACHINE = "virt,gic-version=2,dtb-randomness=off"
+AT_EL1, AT_EL2, AT_EL3 = "", ",virtualization=on", ",virtualization=on,secure=on"
+IRQS = 30
+LIMIT_S = 120
+ELSEWHERE = 0x5000_0000
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    """Images of one system for both boards, of both kinds."""
+    ensure_built()
+    folder = tmp_path_factory.mktemp("images")
+    built = build(Path("experiments/systems/can-gateway.toml"), irqs=IRQS)
+    for bench in ("virt", "zcu102"):
+        for kind in ("elf", "img"):
+            built.write(folder / f"{bench}.{kind}", bench)
+    return folder
+
+
+class Console:
+    """A board's serial line, at a socket."""
+
+    def __init__(self, folder: Path) -> None:
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.bind(str(folder / "line"))
+        self._server.listen()
+        self.option = ["-serial", f"unix:{folder / 'line'}"]
+        self._line: socket.socket | None = None
+        self.said = b""
+
+    def read_until(self, words: bytes | None) -> None:
+        """Take what comes until these words; None: until the board switches itself off."""
+        if self._line is None:
+            self._server.settimeout(LIMIT_S)
+            self._line, _ = self._server.accept()
+        until = time.monotonic() + LIMIT_S
+        while words is None or words not in self.said:
+            left = until - time.monotonic()
+            ready = select.select([self._line], [], [], max(left, 0))[0]
+            assert ready, f"{words!r} did not come, but {self.said[-300:]!r}"
+            piece = os.read(self._line.fileno(), 4096)
+            if not piece:
+                assert words is None, f"the end came, {self.said[-300:]!r}"
+                return
+            self.said += piece
+
+    def type(self, text: str) -> None:
+        assert self._line is not None
+        self.said = b""
+        self._line.sendall(text.encode())
+
+    def close(self) -> None:
+        for each in (self._line, self._server):
+            if each is not None:
+                each.close()
+
+
+@pytest.fixture
+def console(tmp_path):
+    made = Console(tmp_path)
+    yield made
+    made.close()
+
+
+def check_run(console):
+    """A whole run was told, with every interrupt."""
+    console.read_until(None)
+    collector = Collector()
+    collector.feed([(0, console.said)])
+    collector.finish()
+    received = collector.received
+    assert SENDER in received.ended
+    assert (received.damaged, received.missing) == (0, 0)
+    statistics = read_statistics(bytes(received.files["statistics.json"]))
+    assert sum(each.completed for each in statistics.sources) == IRQS
+
+
+class Emulated:
+    """An emulator that ends with its test."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._program = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+
+    def __enter__(self) -> "Emulated":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._program.kill()
+        self._program.wait()
+
+
+@pytest.mark.parametrize("image", ["virt.elf", "virt.img", "zcu102.elf"])
+def test_the_emulators_own_loader(images, console, image):
+    machine = [*VIRT, "-M", MACHINE + AT_EL2] if "virt" in image else ZCU102
+    with Emulated([*machine, *console.option, "-kernel", str(images / image)]):
+        check_run(console)
+
+
+@pytest.mark.parametrize("level", [AT_EL1, AT_EL3])
+def test_a_wrong_exception_level_is_told(images, console, level):
+    command = [*VIRT, "-M", MACHINE + level, *console.option]
+    with Emulated([*command, "-kernel", str(images / "virt.elf")]):
+        console.read_until(b"latenz hypervisor: not entered at EL2\r\n")
+
+
+def test_a_wrong_address_is_told(images, console):
+    places = [
+        f"loader,file={images / 'virt.img'},addr={0x4800_0000:#x},force-raw=on",
+        f"loader,addr={0x4800_0000:#x},cpu-num=0",
+    ]
+    command = [*VIRT, "-M", MACHINE + AT_EL2, *console.option]
+    with Emulated([*command, *(word for each in places for word in ("-device", each))]):
+        console.read_until(b"latenz hypervisor: not loaded at 0x40200000\r\n")
+
+
+def u_boot(console, image, address):
+    """Return the command of a board with Debian's U-Boot, and an image somewhere in memory."""
+    load = f"loader,file={image},addr={address:#x},force-raw=on"
+    machine = [*VIRT, "-M", MACHINE + AT_EL2, "-bios", str(U_BOOT), "-device", load]
+    return [*machine, *console.option]
+
+
+def wait_for_prompt(console):
+    console.read_until(b"Hit any key")
+    console.type("\n")
+    console.read_until(b"=> ")
+
+
+def test_u_boots_booti(images, console):
+    with Emulated(u_boot(console, images / "virt.img", 0x4020_0000)):
+        wait_for_prompt(console)
+        console.type("booti 0x40200000 - ${fdtcontroladdr}\n")
+        console.read_until(b"Starting kernel")
+        check_run(console)
+
+
+def test_u_boots_bootelf_loads_every_segment(images, console):
+    """It does so by sections. Only loads: this U-Boot waits for ever for its UART then."""
+    with Emulated(u_boot(console, images / "virt.elf", ELSEWHERE)):
+        wait_for_prompt(console)
+        console.type(f"bootelf {ELSEWHERE:#x}\n")
+        console.read_until(b"=> ")
+        console.type("booti 0x40200000 - ${fdtcontroladdr}\n")
+        check_run(console)
+
+
+def test_a_boot_loader_may_leave_its_translation_and_caches_on(images, console, tmp_path):
+    """As `bootelf` and `go` do: U-Boot is stopped at its prompt and made to jump."""
+    with Debugger(u_boot(console, images / "virt.elf", ELSEWHERE), tmp_path) as debugger:
+        debugger.run()
+        wait_for_prompt(console)
+        console.type(f"bootelf {ELSEWHERE:#x}\n")
+        console.read_until(b"=> ")
+        debugger.halt()
+        assert debugger.system_register("SCTLR_EL2") & 0b101 == 0b101
+        debugger.set_place(0x4020_0000)
+        debugger.run()
+        check_run(console)
+
+
+def test_each_segment_is_a_section(images):
+    with (images / "virt.elf").open("rb") as file:
+        elf = ELFFile(file)
+        segments = [(each.header.p_paddr, each.data()) for each in elf.iter_segments("PT_LOAD")]
+        sections = [
+            (each.header.sh_addr, each.data())
+            for each in elf.iter_sections()
+            if each.name == ".loaded"
+        ]
+        assert len(segments) > 3
+        assert sections == segments
+
+
+def test_a_raw_image_is_what_lies_in_memory(tmp_path):
+    head = bytes(range(64)) + bytes(100)
+    segments = (Segment(0x1000, head, 0x100), Segment(0x2000, b"configuration", 0x500))
+    write_raw_image(Image(0x1000, segments), tmp_path / "x.img")
+    whole = (tmp_path / "x.img").read_bytes()
+    assert whole[:16] == head[:16]
+    assert int.from_bytes(whole[16:24], "little") == 0x1500
+    assert whole[24:164] == head[24:]
+    assert whole[0x1000:] == b"configuration"
+    write_image(Image(0x1000, segments), tmp_path / "x.elf")
