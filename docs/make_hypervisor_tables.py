@@ -146,18 +146,18 @@ def _figures(summary: Summary) -> tuple[str, str, str, str]:
 
 PARTS: dict[str, str] = {
     "top handler, with monitor and learner inlined": (
-        r"Hypervisor::interrupt|Tdma::(interrupt|serve|raise\w*|catch_up|arm_arrival_timer)\b"
+        r"Hypervisor::interrupt|Tdma<[\w:]+>::(interrupt|serve|raise\w*|catch_up|arm_arrival_timer)\b"
         r"|SourceMonitor::"
     ),
     "scheduler: slots, queues, decisions": (
-        r"Tdma::(decide|switch_slot|serve_due_events|serve_device|present|resume|close"
+        r"Tdma<[\w:]+>::(decide|switch_slot|serve_due_events|visit|present|resume|open"
         r"|end_if_all_is_done|partition_changed|end_bottom_handlers)\b"
         r"|(?<!void )BasicDispatcher<\w+>::(?!begin\b)|SlotCycle::|each_ended"
     ),
-    "context switch": (r"Vcpu::(save|load)\b|VirtualGic::(save|load|flush|restore_timer)\b"),
+    "context switch": r"Vcpu::(save|load)\b|VirtualGic<[\w:]+>::(save|load|flush)\b",
     "guests' accesses: traps, distributor, console, calls": (
-        r"serve_guest|serve_call|VirtualConsole::|Vcpu::|VirtualGic::|Hypervisor::(trap|statistic)\b"
-        r"|Partition::fault|Hypervisor::(partition_changed|error)\b|on_guest"
+        r"serve_guest|serve_call|VirtualConsole::|Vcpu::|VirtualGic<[\w:]+>::"
+        r"|Hypervisor::(trap|statistic)\b|Partition::fault|Hypervisor::(partition_changed|error)\b|on_guest"
     ),
 }
 """Parts of the code and their functions; a function belongs to the first part that has it."""

@@ -87,9 +87,9 @@ void Hypervisor::tell_sources() const {
     add_figure(line, "overflowed", figures.overflowed);
     add_figure(line, "dropped", figures.dropped);
     add_figure(line, "masked", figures.masked);
-    add_figure(
-        line, "longest_queue",
-        tdma_.longest_queue(static_cast<PartitionIndex>(configuration_->source[i].partition)));
+    add_figure(line, "longest_queue",
+               tdma_.run().longest_queue(
+                   static_cast<PartitionIndex>(configuration_->source[i].partition)));
     add_figure(line, "min_ticks", figures.completed > 0 ? ticks(figures.least_latency) : 0);
     add_figure(line, "max_ticks", ticks(figures.most_latency));
     add_figure(line, "sum_ticks", ticks(figures.all_latencies));
@@ -119,14 +119,14 @@ void Hypervisor::tell_statistics() const {
   File::begin("statistics.json");
   Line line;
   line.add("{\"counter_hz\":").add(CntFrequency::read());
-  add_figure(line, "epoch_tick", static_cast<std::uint64_t>(tdma_.epoch().ns()));
-  add_figure(line, "cycles", tdma_.cycles());
+  add_figure(line, "epoch_tick", static_cast<std::uint64_t>(tdma_.run().epoch().ns()));
+  add_figure(line, "cycles", tdma_.run().cycles());
   add_figure(line, "trap_ticks", configuration_->slots > 0 ? tdma_.trap_ticks() : trap_ticks_);
   add_figure(line, "longest_service_ticks", processors[0].longest_service);
   add_figure(line, "spurious_entries", processors[0].spurious);
   add_figure(line, "records_written", tdma_.trace().written());
   add_figure(line, "records_kept", tdma_.trace().kept());
-  add_figure(line, "latest_slot_ticks", ticks(tdma_.latest_slot()));
+  add_figure(line, "latest_slot_ticks", ticks(tdma_.run().latest_slot()));
   std::uint64_t idle_errors = 0;
   for (const Processor& each : processors) idle_errors += each.idle_errors;
   add_figure(line, "idle_errors", idle_errors);

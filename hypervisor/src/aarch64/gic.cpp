@@ -15,32 +15,32 @@ constinit VirtualControl list_registers{};
 
 void Distributor::start(const Board& board) {
   base_ = board.distributor;
-  Mmio::write32(base_, 0);
-  const std::uint32_t banks = (Mmio::read32(base_ + 0x004) & 0x1FU) + 1;
+  Mmio::write32(base_ + Gicd::control, 0);
+  const std::uint32_t banks = (Mmio::read32(base_ + Gicd::type) & 0x1FU) + 1;
   for (std::uint32_t id = InterruptId::first_shared; id < banks * 32; ++id) {
     if (id % 32 == 0) {
-      Mmio::write32(base_ + 0x180 + (id / 8), ~0U);
-      Mmio::write32(base_ + 0x280 + (id / 8), ~0U);
-      Mmio::write32(base_ + 0x380 + (id / 8), ~0U);
+      Mmio::write32(base_ + Gicd::clear_enable + (id / 8), ~0U);
+      Mmio::write32(base_ + Gicd::clear_pending + (id / 8), ~0U);
+      Mmio::write32(base_ + Gicd::clear_active + (id / 8), ~0U);
     }
-    Mmio::write8(base_ + 0x400 + id, other_priority);
+    Mmio::write8(base_ + Gicd::priorities + id, other_priority);
   }
-  Mmio::write32(base_, 1);
+  Mmio::write32(base_ + Gicd::control, 1);
 }
 
 void Distributor::start_private() const {
-  Mmio::write32(base_ + 0x180, ~0U);
-  Mmio::write32(base_ + 0x280, ~0U);
-  Mmio::write32(base_ + 0x380, ~0U);
+  Mmio::write32(base_ + Gicd::clear_enable, ~0U);
+  Mmio::write32(base_ + Gicd::clear_pending, ~0U);
+  Mmio::write32(base_ + Gicd::clear_active, ~0U);
   for (std::uint32_t id = 0; id < InterruptId::first_shared; ++id) {
-    Mmio::write8(base_ + 0x400 + id, other_priority);
+    Mmio::write8(base_ + Gicd::priorities + id, other_priority);
   }
-  Mmio::write8(base_ + 0x400 + InterruptId::slot_timer, slot_priority);
-  Mmio::write8(base_ + 0x400 + InterruptId::arrival_timer, arrival_priority);
+  Mmio::write8(base_ + Gicd::priorities + InterruptId::slot_timer, slot_priority);
+  Mmio::write8(base_ + Gicd::priorities + InterruptId::arrival_timer, arrival_priority);
 }
 
 void Distributor::route(std::uint32_t id, std::uint32_t cpu) const {
-  Mmio::write8(base_ + 0x800 + id, static_cast<std::uint8_t>(1U << cpu));
+  Mmio::write8(base_ + Gicd::targets + id, static_cast<std::uint8_t>(1U << cpu));
 }
 
 }  // namespace latenz::hypervisor

@@ -78,7 +78,7 @@ void Processor::start(std::uint32_t cpu) {
   index = cpu;
   stack_end = reinterpret_cast<std::uint64_t>(stacks) + ((cpu + 1) * stack_distance);
   interface = CpuInterface(board().cpu_interface);
-  idle.partition = idle_partition;
+  idle.partition = nobody;
   idle.translation = idle_table.address() | (std::uint64_t{idle_vmid} << 48U);
   idle.reset(GuestMachine::loader + loader_offset(guest_idle));
   TpidrEl2::write(reinterpret_cast<std::uint64_t>(this));

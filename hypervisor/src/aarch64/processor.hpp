@@ -10,8 +10,6 @@
 
 namespace latenz::hypervisor {
 
-inline constexpr std::uint8_t idle_partition = 0xFF;
-
 struct Processor {
   static constexpr std::size_t most = 8;
 

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Members of BasicTdma: the run from its first slot to its last, and the events of which it
+// consists, slots' edges and arrivals. Freestanding.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+
+#include "basic_tdma.hpp"
+#include "clock.hpp"
+
+namespace latenz::hypervisor {
+
+/// @param took ticks that the monitor took
+constexpr std::uint32_t detail_of(const Top& top, std::uint64_t took) {
+  return static_cast<std::uint32_t>(top.handling) | (top.accepted ? TopDetail::accepted : 0U) |
+         (top.asked ? TopDetail::asked : 0U) |
+         (static_cast<std::uint32_t>(std::min<std::uint64_t>(took, 0xFFFF))
+          << TopDetail::monitor_shift);
+}
+
+/// From the plan's making to its first slot.
+inline constexpr std::uint64_t time_to_begin_ns = 100'000;
+
+// --- From the first slot to the last -------------------------------------------------------------
+
+template <SharedMachine Machine>
+void BasicTdma<Machine>::prepare(const Configuration& configuration,
+                                 std::span<Partition> partitions) {
+  const Clock clock(machine_.counter_hz());
+  partitions_ = partitions;
+  plan_.make(configuration, clock);
+  devices_.begin(plan_, machine_.distributor());
+}
+
+template <SharedMachine Machine>
+BasicTdma<Machine>::Vcpu* BasicTdma<Machine>::start(Processor& processor,
+                                                    std::uint64_t trap_ticks) {
+  const Clock clock(machine_.counter_hz());
+  dispatcher_.begin(plan_.from(instant_of(machine_.now() + clock.nearest(time_to_begin_ns))));
+  const std::uint64_t began = machine_.now();
+  leave(processor, {}, began, InterruptId::slot_timer);  // after its last stamp: counts as leaving
+  trap_ticks_ = trap_ticks + (machine_.now() - began);
+  return resume(processor, began, InterruptId::spurious);
+}
+
+/// All begins anew, a while from now: until then nothing runs.
+template <SharedMachine Machine>
+void BasicTdma<Machine>::measure_from_here() {
+  const Clock clock(machine_.counter_hz());
+  const Instant epoch = dispatcher_.slot_end() + clock.duration(time_to_begin_ns);
+  dispatcher_.begin(plan_.from(epoch));
+  for (const Partition& each : partitions_) {
+    if (!each.is_running()) dispatcher_.stop(each.vcpu.partition);
+  }
+  const Configuration& configuration = plan_.configuration();
+  arrivals_.begin(plan_.arrivals(), configuration.arrival_repeats, plan_.arrival_period(), epoch);
+  if ((configuration.flags & Configuration::trace_on) != 0) {
+    sections_.place(
+        {reinterpret_cast<TraceRecord*>(configuration.trace), configuration.trace_records});
+  }
+  presented_.fill(false);
+  sections_.forget();
+  run_.begin(epoch);
+  provoked_ = false;  // all this was nobody's
+  arm_arrival_timer();
+}
+
+template <SharedMachine Machine>
+void BasicTdma<Machine>::end_if_all_is_done() {
+  if (plan_.configuration().arrival_count == 0) {
+    if (!machine_.any_running()) machine_.finish();
+    if (plan_.configuration().least_cycles == 0) return;
+  }
+  if (!all_raised()) return;
+  devices_.disable(machine_.distributor());
+  if (dispatcher_.idle() || run_.is_stuck(dispatcher_)) machine_.finish();
+}
+
+/// Nothing of the list is to come any more, and the run is long enough; devices never have done.
+template <SharedMachine Machine>
+bool BasicTdma<Machine>::all_raised() const {
+  const bool none_waits = (dispatcher_.masked() & ~devices_.bits()) == 0;
+  return arrivals_.done() && none_waits && run_.cycles() >= plan_.configuration().least_cycles;
+}
+
+// --- Events --------------------------------------------------------------------------------------
+
+/// Rules R1 and R6: in the order of their times, the slot's edge before an arrival of that time.
+template <SharedMachine Machine>
+void BasicTdma<Machine>::serve_due_events() {
+  while (next_event() <= instant_of(machine_.now())) serve_event();
+}
+
+template <SharedMachine Machine>
+Instant BasicTdma<Machine>::next_event() const {
+  return std::min(arrivals_.time(), dispatcher_.slot_end());
+}
+
+template <SharedMachine Machine>
+void BasicTdma<Machine>::serve_event() {
+  if (others_from_ == 0) others_from_ = machine_.now();
+  if (arrivals_.time() < dispatcher_.slot_end()) {
+    raise_arrival();
+  } else {
+    switch_slot();
+  }
+}
+
+template <SharedMachine Machine>
+void BasicTdma<Machine>::switch_slot() {
+  const bool cycle_ends =
+      dispatcher_.owner() != nobody && dispatcher_.slot() + 1 == plan_.configuration().slots;
+  if (cycle_ends && run_.measuring()) {
+    run_.count_cycle();
+    end_if_all_is_done();
+  }
+  if (cycle_ends && !run_.measuring() && !machine_.any_awaited()) {
+    measure_from_here();
+    return;
+  }
+  const PartitionIndex before = dispatcher_.owner();
+  dispatcher_.start_slot();
+  if (before == nobody && run_.measuring()) devices_.enable(machine_.distributor(), dispatcher_);
+  const Instant edge = dispatcher_.slot_start();
+  const std::uint64_t began = sections_.any_open() ? machine_.now() : entered_;
+  if (before != nobody) {
+    const std::uint64_t progress = partitions_[before].progress();
+    open(TraceKind::progress, began, before, 0, static_cast<std::uint32_t>(progress),
+         static_cast<std::uint32_t>(progress >> 32U));
+  }
+  const Duration lateness = instant_of(began) - edge;
+  run_.note_slot(lateness);
+  open(TraceKind::slot_switch, began, dispatcher_.owner(), 0, cut(lateness.ns()),
+       static_cast<std::uint32_t>(dispatcher_.slot()));
+  if (dispatcher_.any_masked()) unmask();
+}
+
+template <SharedMachine Machine>
+void BasicTdma<Machine>::raise_arrival() {
+  const Instant arrival = arrivals_.time();
+  const std::uint16_t source = arrivals_.source();
+  arrivals_.advance();
+  raise_if_permitted(source, arrival, sections_.any_open() ? machine_.now() : entered_);
+  pass_over_masked();
+  arm_arrival_timer();
+}
+
+/// A device does not tell when its interrupt came: the stamp is when the hypervisor was entered.
+/// What was due by then comes first, though its timer may be signalled later.
+template <SharedMachine Machine>
+void BasicTdma<Machine>::raise_device(std::uint64_t entered, std::uint16_t source) {
+  const Instant arrival = instant_of(entered);
+  while (next_event() <= arrival) serve_event();
+  raise_if_permitted(source, arrival, sections_.any_open() ? machine_.now() : entered);
+}
+
+/// An interrupt of a device that is no source: if its owner does not run, it waits for its slot.
+template <SharedMachine Machine>
+void BasicTdma<Machine>::signal_to_owner(const Processor& processor, std::uint32_t id) {
+  for (Partition& partition : partitions_) {
+    if (&partition.vcpu != processor.running && partition.vcpu.gic.owns(id)) {
+      partition.vcpu.gic.signal_later(id);
+    }
+  }
+}
+
+/// Rule R7.
+template <SharedMachine Machine>
+void BasicTdma<Machine>::raise_if_permitted(std::uint16_t source, Instant arrival,
+                                            std::uint64_t began) {
+  if (dispatcher_.permits(source, arrival)) {
+    raise(source, arrival, began);
+  } else {
+    mask(source, began);
+  }
+}
+
+/// Until unmask() the source does not interrupt.
+template <SharedMachine Machine>
+void BasicTdma<Machine>::mask(std::uint16_t source, std::uint64_t began) {
+  open(TraceKind::limit, began, plan_.partition(source), source, 0, 0);
+  if (plan_.is_device(source)) devices_.mask(machine_.distributor(), source);
+}
+
+/// A slot begins: what waits of the list of arrivals arrives at its start.
+template <SharedMachine Machine>
+void BasicTdma<Machine>::unmask() {
+  for (std::uint32_t rest = dispatcher_.unmask(); rest != 0; rest &= rest - 1) {
+    const auto source = static_cast<std::uint16_t>(std::countr_zero(rest));
+    if (!plan_.is_device(source)) {
+      raise(source, dispatcher_.slot_start(), machine_.now());
+    } else if (!dispatcher_.stopped(plan_.partition(source)) && !all_raised()) {
+      machine_.distributor().enable(plan_.interrupt(source));
+    }
+  }
+  pass_over_masked();
+  arm_arrival_timer();
+}
+
+/// As at an interrupt controller, which keeps one edge of a masked line: what the list has of
+/// masked sources in this slot merges with what waits of them.
+template <SharedMachine Machine>
+void BasicTdma<Machine>::pass_over_masked() {
+  if (!dispatcher_.any_masked()) return;
+  while (arrivals_.time() < dispatcher_.slot_end() && dispatcher_.is_masked(arrivals_.source())) {
+    arrivals_.pass_over(dispatcher_.slot_end());
+  }
+}
+
+template <SharedMachine Machine>
+void BasicTdma<Machine>::raise(std::uint16_t source, Instant arrival, std::uint64_t began) {
+  const PartitionIndex partition = plan_.partition(source);
+  open(TraceKind::top_handler, began, partition, source, cut((instant_of(began) - arrival).ns()),
+       0);
+  const std::uint64_t asked = machine_.now();
+  const Top top = dispatcher_.decide(source, arrival);
+  const std::uint64_t answered = machine_.now();
+  dispatcher_.enqueue(source, arrival, instant_of(began), top);
+  sections_.set_detail(detail_of(top, answered - asked));
+  run_.note_queue(partition, dispatcher_.queue(partition).size());
+}
+
+template <SharedMachine Machine>
+void BasicTdma<Machine>::arm_arrival_timer() const {
+  if (arrivals_.done()) {
+    machine_.stop_arrival_timer();
+  } else {
+    machine_.arm_arrival_timer(tick_of(arrivals_.time()));
+  }
+}
+
+}  // namespace latenz::hypervisor

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a guest sees of interrupts: an emulated distributor of its own, in front of the hardware's
+// virtual CPU interface. Freestanding.
+//
+// Members that are not in the class: basic_virtual_gic_members.hpp, for whoever makes one of a
+// machine.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "gic_registers.hpp"
+#include "machine.hpp"
+
+namespace latenz::hypervisor {
+
+/// The distributor and the interrupts of one guest, which has one CPU.
+///
+/// An interrupt that is to be signalled waits in `waiting_` until the guest has enabled it and a
+/// list register is empty; from then on the hardware has it, unless the guest disables it again.
+///
+/// Only software-generated interrupts, those that the guest owns and those of its sources exist;
+/// all others read as zero and ignore writes. So no access takes longer than the configuration
+/// allows.
+template <Gic Hardware>
+class BasicVirtualGic {
+ public:
+  static constexpr std::uint32_t ids = InterruptId::end;
+
+  constexpr BasicVirtualGic() = default;
+  explicit constexpr BasicVirtualGic(Hardware hardware) : hardware_(hardware) {}
+
+  /// As after a reset: all disabled, nothing waits. Interrupts that belong to the guest stay its.
+  void reset();
+
+  /// The guest owns this interrupt of the board: it is signalled by hardware, which deactivates it
+  /// when the guest ends it.
+  void own(std::uint32_t id, bool shared) {
+    set(owned_, id);
+    existing_banks_ |= 1U << (id / 32);
+    if (!shared) return;
+    set(routed_, id);
+    routed_banks_ |= 1U << (id / 32);
+  }
+  [[nodiscard]] bool owns(std::uint32_t id) const { return has(owned_, id); }
+
+  /// Signals an interrupt as soon as that can be; the guest must be the one that runs.
+  void signal(std::uint32_t id) {
+    signal_later(id);
+    flush();
+  }
+  /// The same, the short way, for one that is surely in no list register.
+  void signal_new(std::uint32_t id) {
+    const std::uint32_t empty = lists().empty() & Gich::all;
+    if (!forwarding_ || !has(enabled_, id) || empty == 0) {
+      signal(id);
+    } else {
+      list(static_cast<unsigned>(std::countr_zero(empty)), id);
+    }
+  }
+  /// The same later, when the guest runs.
+  void signal_later(std::uint32_t id) {
+    set(waiting_, id);
+    waiting_banks_ |= 1U << (id / 32);
+  }
+
+  /// An interrupt whose end is told by a maintenance interrupt.
+  void watch(std::uint32_t id) {
+    set(watched_, id);
+    existing_banks_ |= 1U << (id / 32);
+  }
+
+  /// Moves what waits and is enabled into empty list registers; the guest must be the one that
+  /// runs.
+  void flush();
+
+  /// The guest is to run, or no longer: then the board's interrupts that it owns wait as well.
+  void load();
+  void save();
+
+  /// Serves the guest's access to its distributor, `offset` below 0x1000. What no register answers
+  /// is read as zero and ignored.
+  [[nodiscard]] std::uint32_t read(std::uint32_t offset, unsigned bytes) const;
+  void write(std::uint32_t offset, unsigned bytes, std::uint32_t value);
+
+  /// Interrupts whose end was watched and that have ended since the last call; the list registers
+  /// are free again.
+  template <typename Visit>
+  void each_ended(Visit visit);
+
+ private:
+  static_assert(ids % 32 == 0 && ids / 32 <= 32, "a bit for each bank");
+  using Bits = std::uint32_t[ids / 32];
+  static constexpr std::uint32_t software_generated_ids = 0xFFFF;
+
+  static bool has(const Bits& bits, std::uint32_t id) {
+    return ((bits[id / 32] >> (id % 32)) & 1U) != 0;
+  }
+  static void set(Bits& bits, std::uint32_t id) { bits[id / 32] |= 1U << (id % 32); }
+  static void clear(Bits& bits, std::uint32_t id) { bits[id / 32] &= ~(1U << (id % 32)); }
+
+  [[nodiscard]] std::uint32_t list_entry(std::uint32_t id) const {
+    const std::uint32_t urgency = static_cast<std::uint32_t>(priority_[id]) >> 3U;
+    const std::uint32_t entry = id | ListEntry::pending | (urgency << ListEntry::priority_shift);
+    if (has(owned_, id)) return entry | ListEntry::hardware | (id << ListEntry::physical_shift);
+    return has(watched_, id) ? entry | ListEntry::maintenance : entry;
+  }
+  /// In the order of their urgency, as many as there are list registers, from the keys of `key_of`.
+  struct MostUrgent {
+    static constexpr std::uint32_t none = ~0U;
+    std::array<std::uint32_t, Gich::registers> keys;
+    bool more;  ///< wait besides
+  };
+  [[nodiscard]] std::uint32_t key_of(std::uint32_t id) const {
+    return (static_cast<std::uint32_t>(priority_[id]) >> 3U << 16U) | id;
+  }
+  [[nodiscard]] MostUrgent most_urgent() const;
+  [[nodiscard]] std::uint32_t existing(std::uint32_t bank) const {
+    return owned_[bank] | watched_[bank] | (bank == 0 ? software_generated_ids : 0);
+  }
+  void list(unsigned at, std::uint32_t id) {
+    listed_[at] = static_cast<std::uint16_t>(id);
+    lists().set_list(at, list_entry(id));
+  }
+  /// Whether a list register has it already: then it pends there once more.
+  [[nodiscard]] bool pend_again(std::uint32_t id, std::uint32_t empty) const;
+  /// What of a bank pends in list registers waits again; what is active stays.
+  void take_back(std::uint32_t bank, std::uint32_t bits);
+  void wait_no_more(std::uint32_t id);
+  void clear_list();
+  void ask(std::uint32_t control);
+  [[nodiscard]] std::uint32_t when_to_refill() const;
+  [[nodiscard]] std::uint32_t read_word(std::uint32_t offset) const;
+  [[nodiscard]] std::uint32_t read_state(std::uint32_t offset) const;
+  void write_word(std::uint32_t offset, std::uint32_t value, std::uint32_t mask);
+  void write_enable(std::uint32_t bank, std::uint32_t bits);
+  void write_disable(std::uint32_t bank, std::uint32_t bits);
+  void write_forwarding(bool forwarding);
+  void write_priority(std::uint32_t id, std::uint32_t value);
+  void send_to_itself(std::uint32_t value);
+
+  [[nodiscard]] decltype(auto) lists() const { return hardware_.lists(); }
+  [[nodiscard]] decltype(auto) distributor() const { return hardware_.distributor(); }
+
+  [[no_unique_address]] Hardware hardware_;
+  Bits enabled_{};
+  Bits waiting_{};
+  Bits owned_{};   ///< of the board
+  Bits routed_{};  ///< of those, shared ones: the board's enable follows the guest's
+  Bits watched_{};
+  std::uint32_t waiting_banks_ = 0;  ///< bit for each bank in which one waits
+  std::uint32_t routed_banks_ = 0;
+  std::uint32_t existing_banks_ = 0;  ///< besides that of the software-generated ones
+  std::uint8_t priority_[ids]{};
+  std::uint16_t listed_[Gich::registers]{};  ///< ID in a list register that is not empty
+  bool forwarding_ = false;
+  bool loaded_ = false;
+  std::uint32_t control_ = 0;  ///< of the hardware, when the guest runs
+
+  // While the guest does not run:
+  std::uint32_t list_[Gich::registers]{};
+  std::uint32_t machine_state_ = 0;
+  std::uint32_t active_priorities_ = 0;
+};
+
+template <Gic Hardware>
+template <typename Visit>
+void BasicVirtualGic<Hardware>::each_ended(Visit visit) {
+  std::uint32_t ended = lists().ended();
+  for (unsigned i = 0; ended != 0; ++i, ended >>= 1U) {
+    if ((ended & 1U) == 0) continue;
+    const std::uint32_t id = ListEntry::id(lists().list(i));
+    lists().set_list(i, 0);
+    visit(id);
+  }
+}
+
+}  // namespace latenz::hypervisor

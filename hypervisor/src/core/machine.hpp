@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the hypervisor asks of the machine below it where partitions share a CPU: a board's is in
+// src/aarch64, tests have one whose time is a number. A machine is a parameter of templates: what
+// it does costs nothing but itself. Freestanding.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include "dispatcher_plan.hpp"
+
+namespace latenz::hypervisor {
+
+/// What the rest of the hypervisor has to do for a trap.
+enum class Outcome : std::uint8_t {
+  served,
+  ended,      ///< the partition does not run any more
+  restarted,  ///< it begins anew
+};
+
+/// The list registers of the CPU that this runs on (GICH).
+template <typename Type>
+concept ListRegisters = requires(const Type& lists, unsigned i, std::uint32_t value) {
+  { lists.list(i) } -> std::same_as<std::uint32_t>;
+  { lists.ended() } -> std::same_as<std::uint32_t>;
+  { lists.empty() } -> std::same_as<std::uint32_t>;
+  { lists.machine_state() } -> std::same_as<std::uint32_t>;
+  { lists.active_priorities() } -> std::same_as<std::uint32_t>;
+  lists.set_list(i, value);
+  lists.set_control(value);
+  lists.set_machine_state(value);
+  lists.set_active_priorities(value);
+};
+
+/// The board's distributor (GICD), of which each CPU writes what is its own.
+template <typename Type>
+concept DistributorRegisters =
+    requires(const Type& distributor, std::uint32_t id, std::uint32_t bank, std::uint32_t bits) {
+      distributor.route(id, /*cpu=*/bank);
+      distributor.enable(id);
+      distributor.disable(id);
+      distributor.set_active(id);
+      distributor.clear_active(id);
+      distributor.enable_all(bank, bits);
+      distributor.disable_all(bank, bits);
+      distributor.clear_all_active(bank, bits);
+    };
+
+/// An interrupt controller for guests.
+template <typename Type>
+concept Gic = requires(const Type& gic) {
+  { gic.lists() } -> ListRegisters;
+  { gic.distributor() } -> DistributorRegisters;
+};
+
+/// A guest, as it is switched to and from.
+template <typename Type>
+concept GuestCpu = requires(Type& vcpu, std::uint32_t id) {
+  { vcpu.partition } -> std::convertible_to<PartitionIndex>;
+  { vcpu.gic.owns(id) } -> std::same_as<bool>;
+  vcpu.gic.signal_new(id);
+  vcpu.gic.signal_later(id);
+  vcpu.gic.flush();
+  vcpu.load();
+  vcpu.save();
+};
+
+/// A CPU with the counter and the two timers that it is shared by, and whoever is to be told of
+/// what becomes of the run. A test's dispatcher may take the time that decisions cost.
+template <typename Type>
+concept SharedMachine =
+    GuestCpu<typename Type::Vcpu> && requires(const Type& machine, Type::Processor& processor,
+                                              Type::Partition& partition, std::uint64_t tick) {
+      typename Type::Dispatcher;
+      { machine.now() } -> std::same_as<std::uint64_t>;
+      { machine.counter_hz() } -> std::same_as<std::uint64_t>;
+      machine.arm_slot_timer(tick);
+      machine.arm_arrival_timer(tick);
+      machine.stop_arrival_timer();
+      machine.finish_writes();  // to the interrupt controller
+      { machine.distributor() } -> DistributorRegisters;
+      { machine.any_running() } -> std::same_as<bool>;
+      { machine.any_awaited() } -> std::same_as<bool>;
+      machine.settle_errors(processor);
+      machine.finish();
+      { processor.running } -> std::convertible_to<typename Type::Vcpu*>;
+      { processor.idle } -> std::convertible_to<typename Type::Vcpu&>;
+      processor.interface.deactivate(std::uint32_t{});
+      { partition.is_running() } -> std::same_as<bool>;
+      { partition.progress() } -> std::same_as<std::uint64_t>;
+      { partition.vcpu } -> std::convertible_to<typename Type::Vcpu&>;
+    };
+
+}  // namespace latenz::hypervisor

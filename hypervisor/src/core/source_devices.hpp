@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices that raise sources' interrupts, at the board's interrupt controller. Freestanding.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "configuration.hpp"
+#include "machine.hpp"
+#include "tdma_plan.hpp"
+
+namespace latenz::hypervisor {
+
+/// The interrupt of a source's device is active for as long as it is in the queue: so it comes
+/// again, if its device still asks, when its bottom handler has ended.
+class SourceDevices {
+ public:
+  /// @param plan must live on
+  void begin(const TdmaPlan& plan, const DistributorRegisters auto& distributor) {
+    plan_ = &plan;
+    const auto sources = static_cast<std::uint16_t>(plan.configuration().sources);
+    std::size_t found = 0;
+    for (std::uint16_t i = 0; i < sources; ++i) {
+      if (!plan.is_device(i)) continue;
+      distributor.route(plan.interrupt(i), 0);
+      list_[found++] = i;
+      bits_ |= std::uint32_t{1} << i;
+    }
+    sources_ = std::span(list_).first(found);
+  }
+
+  /// A bit for each source that a device raises.
+  [[nodiscard]] std::uint32_t bits() const { return bits_; }
+
+  /// The source of an interrupt; null if it is no device's.
+  [[nodiscard]] const std::uint16_t* find(std::uint32_t id) const {
+    const auto found =
+        std::ranges::find_if(sources_, [&](auto each) { return plan_->interrupt(each) == id; });
+    return found == sources_.end() ? nullptr : &*found;
+  }
+
+  /// Those of partitions that run.
+  void enable(const DistributorRegisters auto& distributor, const auto& dispatcher) const {
+    for (const std::uint16_t each : sources_) {
+      if (!dispatcher.stopped(plan_->partition(each))) distributor.enable(plan_->interrupt(each));
+    }
+  }
+
+  void disable(const DistributorRegisters auto& distributor) const {
+    for (const std::uint16_t each : sources_) distributor.disable(plan_->interrupt(each));
+  }
+
+  /// The partition has been stopped, its queue is empty.
+  void lose(const DistributorRegisters auto& distributor, PartitionIndex partition) const {
+    for (const std::uint16_t each : sources_) {
+      if (plan_->partition(each) == partition) mask(distributor, each);
+    }
+  }
+
+  /// Until it is enabled again. One that still asks then interrupts at once: its level is pending
+  /// by itself.
+  void mask(const DistributorRegisters auto& distributor, std::uint16_t source) const {
+    distributor.disable(plan_->interrupt(source));
+    distributor.clear_active(plan_->interrupt(source));
+  }
+
+ private:
+  const TdmaPlan* plan_ = nullptr;
+  std::span<const std::uint16_t> sources_;
+  std::uint32_t bits_ = 0;
+  std::array<std::uint16_t, Configuration::most_sources> list_{};
+};
+
+}  // namespace latenz::hypervisor
