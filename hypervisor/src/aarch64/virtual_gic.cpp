@@ -62,7 +62,6 @@ void VirtualGic::reset() {
   clear_list();
   machine_state_ = 0;
   active_priorities_ = 0;
-  if (loaded_) load();
 }
 
 void VirtualGic::clear_list() {
