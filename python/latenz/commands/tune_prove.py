@@ -67,9 +67,8 @@ def prove(
     """Try the settings of a plan one after the other, and tell which of them really help.
 
     Each is measured with and without, in turns, on top of what helped before it. At the end the
-    machine is exactly as before, unless you keep what helps. Ends with 0 if something was shown to
-    help, or all was shown not to; 1 if what helps does harm together; 3 if nothing could be shown;
-    130 if interrupted: samples are kept.
+    machine is as before, unless you keep what helps. Ends with 0 if something was shown to help, or
+    all not to; 1 if what helps does harm together; 3 if nothing could be shown; 130 if interrupted.
 
     Example: sudo latenz tune prove experiments/quick.toml --condition idle-wakeup --cpus 2-3
     """
@@ -143,7 +142,7 @@ def _begun(
 ) -> int:
     """Look what there is to be tried, measure the machine as it is, ask, and try."""
     from latenz.tune.proof import groups_of
-    from latenz.tune.proof_show import lasting, print_intention
+    from latenz.tune.proof_show import how_long, print_intention
     from latenz.tune.proving import checked, measurable, nothing_applied, planned
 
     nothing_applied(place)
@@ -161,13 +160,8 @@ def _begun(
         noted = prover.before(wanted, groups, later)
     if noted is None:
         return EXIT_INTERRUPTED
-    once_ns, tests = prover.once_ns, prover.tests(noted)
-    if not yes and not agrees(
-        f"{noted.repetitions} repetitions with and without each: about "
-        f"{lasting(noted.repetitions, tests, once_ns)}. Try? [y/N] ",
-        "latenz tune prove",
-        json,
-    ):
+    question = f"{how_long(noted, prover.tests(noted), prover.once_ns)} Try? [y/N] "
+    if not yes and not agrees(question, "latenz tune prove", json):
         typer.echo("nothing is changed")
         return 0
     noted.save(prover.folder)

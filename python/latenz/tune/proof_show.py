@@ -164,9 +164,10 @@ def line_of(trial: Trial) -> str:
     return f"{' + '.join(trial.entries)}: {trial.outcome}{': ' if told else ''}{told}"
 
 
-def lasting(repetitions: int, tests: int, once_ns: int) -> str:
-    """Return how long a proof is going to take, in words."""
-    return length(max(2 * repetitions * tests * once_ns / 1e9, 1))
+def how_long(noted: Record, tests: int, once_ns: int) -> str:
+    """Return how often is measured, and how long that takes, as a sentence."""
+    needed = length(max(2 * noted.repetitions * tests * once_ns / 1e9, 1))
+    return f"{noted.repetitions} repetitions with and without each: about {needed}."
 
 
 def _table(noted: Record, entries: dict[str, Entry]) -> Table:

@@ -260,7 +260,18 @@ class Prover:
         if name := untold(sets, wanted.figure):
             what = f"{name} is too short to tell {wanted.figure}"
             raise BadInput(what, "the machine as it is", "take a longer --duration, or --figure")
-        statements = statements_of(len(groups), wanted.restart and bool(later), len(sets))
+        return self._settled(wanted, groups, later, len(sets), seed)
+
+    def _settled(
+        self,
+        wanted: Wanted,
+        groups: Sequence[tuple[str, ...]],
+        later: tuple[str, ...],
+        sets: int,
+        seed: int,
+    ) -> Record:
+        """Return the record of a proof that begins."""
+        statements = statements_of(len(groups), wanted.restart and bool(later), sets)
         return Record(
             wanted=wanted,
             began=datetime.now(UTC).isoformat(timespec="seconds"),
