@@ -220,9 +220,14 @@ def _built(
     from latenz.analysis.options import mode_of
     from latenz.hypervisor.build import build as build_image
     from latenz.hypervisor.run import ensure_built
+    from latenz.hypervisor.stamps import without_limit
 
     ensure_built()
-    return build_image(system, mode_of(mode), listed=arrivals, irqs=irqs, seed=seed)
+    built = build_image(system, mode_of(mode), listed=arrivals, irqs=irqs, seed=seed)
+    for name in without_limit(built.stamped):
+        told = "nothing limits its device (R7), and no bound holds beside it"
+        typer.echo(f"latenz: warning: {name}: {told}; give it a minimum distance", err=True)
+    return built
 
 
 def _check_bench(bench: str) -> None:

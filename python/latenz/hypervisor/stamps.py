@@ -108,6 +108,18 @@ def stamp_assumptions(system: System, mode: Mode) -> tuple[str, ...]:
     )
 
 
+def without_limit(system: System) -> list[str]:
+    """Return the sources of devices that rule R7 does not limit, in a system as stamped.
+
+    They have no minimum distance, or none that is left as late as they can be stamped.
+    """
+    return [
+        source.name
+        for at, source in enumerate(system.sources)
+        if system.is_device(at) and not any(limit_of(source.arrival))
+    ]
+
+
 def _shorter(monitor: Monitor | None, late_ns: int, where: str) -> Monitor | None:
     if monitor is None:
         return None

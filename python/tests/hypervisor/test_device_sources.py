@@ -181,6 +181,31 @@ def test_bound_of_a_file_is_that_of_what_the_hypervisor_sees(tmp_path):
     assert "alarm is a device's" in told["assumptions"][0]
 
 
+def test_devices_that_nothing_limits_are_told(tmp_path):
+    """One by its model, one whose distance is no longer than its stamps may be late."""
+    ensure_built()
+    path = tmp_path / "system.toml"
+    model = 'kind = "periodic", period = "{period}"'
+    values = {"guest": installed("guests/alarm.bin"), "more": "", "on_fault": "stop"}
+    for arrival, warned in [
+        ('kind = "exponential", mean = "1 s"', True),
+        ('kind = "distances", distances = ["15 us", "20 us"]', True),
+        ('kind = "distances", distances = ["1 s"]', False),
+    ]:
+        text = SYSTEM.replace(model, arrival)
+        text = text.replace('bottom = "20 us"', 'bottom = "1 us"').replace("5 us", "1 us")
+        path.write_text(text.format(distance="900 ms", **values))
+        command = ["hypervisor", "build", path, "-o", tmp_path / "image.elf", "--force"]
+        done = subprocess.run(
+            [sys.executable, "-m", "latenz", *command, "--irqs", "3"],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert ("nothing limits its device" in done.stderr) == warned
+
+
 def test_a_device_that_interrupts_more_often_than_its_model_is_masked_until_a_slot_begins(tmp_path):
     """Its alarm is due a second after the one before, its model has one in three."""
     built, run = booted(tmp_path, "carry", 12, period="3 s")
