@@ -152,13 +152,14 @@ def _begun(
     if not json:
         print_intention(found, groups, () if wanted.restart else later)
     if not groups and not (wanted.restart and later):
-        return _nothing_to_try(later, json)
+        return _print_nothing("nothing to try", later, json)
     folder = output or _default_folder(experiment.file.name)
     prover = _prover(place, folder, found, experiment, conditions, json)
     _need_empty(prover.folder, folder)
     with prover.at_work():
         noted = prover.before(wanted, groups, later)
     if noted is None:
+        _print_nothing("interrupted", later, json)
         return EXIT_INTERRUPTED
     question = f"{how_long(noted, prover.tests(noted), prover.once_ns)} Try? [y/N] "
     if not yes and not agrees(question, "latenz tune prove", json):
@@ -216,15 +217,13 @@ def _default_folder(experiment: str) -> Path:
     return Path("results") / f"proof-{experiment}-{now:%Y%m%d-%H%M%S}"
 
 
-def _nothing_to_try(later: Sequence[str], json: bool) -> int:
+def _print_nothing(state: str, later: Sequence[str], json: bool) -> int:
+    """Print why nothing was tried, and return the exit code of what is no mistake."""
     if json:
-        known: dict[str, Any] = {
-            "proof": None,
-            "state": "nothing to try",
-            "trials": [],
-            "together": None,
-        }
+        known: dict[str, Any] = {"proof": None, "state": state, "trials": [], "together": None}
         print_json(known | {"after_restart": list(later), "helping": [], "kept": False})
+    elif state == "interrupted":
+        typer.echo("Nothing was changed.")
     else:
         typer.echo("There is nothing to be tried while the machine runs.")
     return 0
