@@ -36,9 +36,9 @@ test-python: ## Python tests, on real tools and a real browser
 	$(venv)/python -m pytest -n 2 --dist loadfile
 
 # the same inputs each time: a change is judged by what it changed, and `make fuzz` looks for new ones
-test-fuzz: ## feed every reader of foreign data with damaged input, 30 s each
+test-fuzz: ## feed every reader of foreign data with damaged input, about 30 s each
 	@setup/ensure fuzz
-	$(venv)/python fuzz/run.py --seconds 30 --seed 1
+	$(venv)/python fuzz/run.py --repeat
 
 FUZZ_SECONDS ?= 3600
 fuzz: ## the same for hours: FUZZ_SECONDS= for each reader (3600)

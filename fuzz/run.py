@@ -1,17 +1,21 @@
 """Feeds every reader of foreign data with damaged inputs, and keeps what it finds.
 
-    fuzz/run.py [--seconds 30 | --runs 1000000] [--seed N] [TARGET...]
+    fuzz/run.py [--seconds 30 | --runs 1000000 | --repeat] [TARGET...]
 
 Builds the targets, runs two of them at a time, and ends with 1 if something was found. Inputs
 that reached something new are kept in build/fuzz/corpus and used again; findings are in
 build/fuzz/findings, each with the command that repeats it. Totals are in build/fuzz/results.json;
 `--record` writes them into the table of fuzz/README.md.
+
+`--repeat` feeds the same inputs each time and on each machine, so that only a change of Latenz
+changes what is found.
 """
 
 import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -30,6 +34,7 @@ RESULTS = BUILD / "results.json"
 AT_A_TIME = 2
 MOST_MEMORY_MIB = 1024
 MOST_SECONDS = 30
+MOST_SECONDS_WHEN_BUSY = 180  # tests run beside other work: a slow machine is no finding
 _LINES_TOLD = 30
 _WIDEST_TOLD = 300
 _STATUS = re.compile(r"^#(\d+)\t\S+\s+cov: (\d+)")
@@ -83,24 +88,35 @@ def build(targets: Sequence[Target]) -> None:
             raise SystemExit(2)
 
 
-def fuzz(target: Target, limits: Sequence[str], tell: Callable[[Result], None]) -> Result:
+def repetition(target: Target) -> list[str]:
+    """Return libFuzzer's options for the same inputs each time.
+
+    The table of recent comparisons is told by addresses, which differ from run to run.
+    """
+    return [f"-runs={target.repeated}", "-seed=1", "-use_cmp=0"]
+
+
+def fuzz(target: Target, limit: str, tell: Callable[[Result], None]) -> Result:
     """Run a target until libFuzzer's limit or its first finding.
 
     Args:
         target: Built already.
-        limits: Such as "-runs=1000" and "-seed=1".
+        limit: Such as "-runs=1000"; empty: the same inputs each time.
         tell: Called with what has come of it so far.
     """
-    corpus, findings = BUILD / "corpus" / target.name, BUILD / "findings" / target.name
+    findings = BUILD / "findings" / target.name
+    corpus = BUILD / ("corpus" if limit else "repeated") / target.name
+    if not limit:
+        shutil.rmtree(corpus, ignore_errors=True)
     for folder in (corpus, findings):
         folder.mkdir(parents=True, exist_ok=True)
     known = BUILD / f"{target.name}.inputs"
     known.write_text(",".join(map(str, target.whole_inputs())))
     options = (
-        *limits,
+        *([limit] if limit else repetition(target)),
         f"-max_len={target.longest}",
         f"-rss_limit_mb={MOST_MEMORY_MIB}",
-        f"-timeout={MOST_SECONDS}",
+        f"-timeout={MOST_SECONDS if limit else MOST_SECONDS_WHEN_BUSY}",
         f"-report_slow_units={MOST_SECONDS}",
         f"-artifact_prefix={findings}/",
         f"-seed_inputs=@{known}",
@@ -113,7 +129,7 @@ def fuzz(target: Target, limits: Sequence[str], tell: Callable[[Result], None]) 
         subprocess.Popen(
             [*command(target), *options, str(corpus)],
             cwd=BUILD,
-            env={**os.environ, "PYTHONHASHSEED": "0"},  # a seed repeats what it did
+            env={**os.environ, "PYTHONHASHSEED": "0"},  # else no repetition
             stderr=subprocess.STDOUT,
             stdout=subprocess.PIPE,
             text=True,
@@ -150,23 +166,23 @@ def story(target: Target) -> str:
     return "".join(f"    {line}\n" for line in told[-_LINES_TOLD:])
 
 
-def fuzz_all(targets: Sequence[Target], limits: Sequence[str]) -> Iterator[tuple[Target, Result]]:
+def fuzz_all(targets: Sequence[Target], limit: str) -> Iterator[tuple[Target, Result]]:
     """Run targets, two at a time, and show how far they are; give each as it ends."""
-    kind, _, number = limits[0].partition("=")
+    kind, _, number = limit.partition("=")
     with (
         progress_bar("{task.description}", BarColumn(), TimeElapsedColumn()) as shown,
         ThreadPoolExecutor(AT_A_TIME) as pool,
     ):
 
         def run(target: Target) -> Result:
-            task = shown.add_task(target.name, total=int(number))
+            task = shown.add_task(target.name, total=int(number or target.repeated))
 
             def tell(result: Result) -> None:
-                done = result.executions if kind == "-runs" else result.seconds
+                done = result.seconds if kind == "-max_total_time" else result.executions
                 shown.update(task, completed=done, description=result.line(target.name))
 
             try:
-                return fuzz(target, limits, tell)
+                return fuzz(target, limit, tell)
             finally:
                 shown.remove_task(task)
 
@@ -222,20 +238,20 @@ def main() -> int:
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument("--seconds", type=int, default=30, help="for each target (30)")
     limit.add_argument("--runs", type=int, help="inputs for each target")
-    parser.add_argument("--seed", type=int, help="of the inputs: a run like another (random)")
+    limit.add_argument("--repeat", action="store_true", help="the same inputs each time")
     parser.add_argument("--record", action="store_true", help="write totals into fuzz/README.md")
     arguments = parser.parse_args()
     if unknown := set(arguments.targets) - set(names):
         parser.error(f"{', '.join(sorted(unknown))}: no target; there is: {', '.join(names)}")
     chosen = [each for each in TARGETS if each.name in (arguments.targets or names)]
-    limits = [
-        f"-runs={arguments.runs}" if arguments.runs else f"-max_total_time={arguments.seconds}"
-    ]
-    if arguments.seed is not None:
-        limits.append(f"-seed={arguments.seed}")
+    limit_of_each = f"-max_total_time={arguments.seconds}"
+    if arguments.runs:
+        limit_of_each = f"-runs={arguments.runs}"
+    if arguments.repeat:
+        limit_of_each = ""
     build(chosen)
     found = False
-    for target, result in fuzz_all(chosen, limits):
+    for target, result in fuzz_all(chosen, limit_of_each):
         add_up({target.name: result})
         for finding in result.findings:
             found = True

@@ -18,6 +18,7 @@ class Target:
     Attributes:
         name: What it is called; also of its folders below `seeds` and `found`.
         reads: What data it takes, for people.
+        repeated: How many inputs `make test` feeds it, the same each time; about 30 s.
         readers: Functions below `readers/`, each handed every input; none: it is a program in C++.
         seeds: Files of the tests that it begins with as well, as patterns.
         longest: Bytes of the longest input.
@@ -26,6 +27,7 @@ class Target:
 
     name: str
     reads: str
+    repeated: int
     readers: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ()
     longest: int = 64 * _KIBIBYTE
@@ -52,23 +54,45 @@ class Target:
 
 
 TARGETS = (
-    Target("frames", "the result protocol, its checksums right", longest=4 * _KIBIBYTE),
-    Target("hypervisor-block", "the hypervisor's configuration block, its checksum right"),
-    Target("icc-channels", "memory shared with another processor, as an endpoint"),
-    Target("ip-bridge", "requests to a board's bridge"),
-    Target("remote-program", "programs for a real-time core"),
-    Target("statistics", "latencies of any value", longest=4 * _KIBIBYTE),
-    Target("trace-dat", "trace.dat of trace-cmd, versions 6 and 7", longest=_MEBIBYTE),
-    Target("trace-events", "formats of events, pages of the ring buffer"),
+    Target("frames", "the result protocol, its checksums right", 150_000, longest=4 * _KIBIBYTE),
+    Target(
+        "hypervisor-block",
+        "the hypervisor's configuration block, its checksum right",
+        12_000,
+    ),
+    Target(
+        "icc-channels",
+        "memory shared with another processor, as an endpoint",
+        90_000,
+    ),
+    Target(
+        "ip-bridge",
+        "requests to a board's bridge",
+        100_000,
+    ),
+    Target(
+        "remote-program",
+        "programs for a real-time core",
+        25_000,
+    ),
+    Target("statistics", "latencies of any value", 5_000, longest=4 * _KIBIBYTE),
+    Target("trace-dat", "trace.dat of trace-cmd, versions 6 and 7", 20_000, longest=_MEBIBYTE),
+    Target(
+        "trace-events",
+        "formats of events, pages of the ring buffer",
+        30_000,
+    ),
     Target(
         "trace-text",
         "text of tracefs, trace-cmd report and perf script",
+        3_000,
         seeds=(f"{_DATA}/traces/*.txt", f"{_DATA}/learn/*.txt"),
         longest=_MEBIBYTE,
     ),
     Target(
         "imports",
         "outputs of other measuring tools, and CSV",
+        30_000,
         ("measurements.imported", "measurements.forced"),
         (f"{_DATA}/importers/*.txt", f"{_DATA}/importers/*.json", f"{_DATA}/importers/*.raw"),
         is_text=True,
@@ -76,23 +100,27 @@ TARGETS = (
     Target(
         "waveforms",
         "value change dumps and captures of logic analyzers",
+        40_000,
         ("measurements.waveform", "measurements.analyzer", "measurements.edges"),
         is_text=True,
     ),
-    Target("parquet", "Parquet files", ("measurements.parquet",)),
+    Target("parquet", "Parquet files", 130_000, ("measurements.parquet",)),
     Target(
         "histograms",
         "histograms in .hlog, as they are and unpacked",
+        150_000,
         ("measurements.histogram", "measurements.packed_histogram"),
     ),
     Target(
         "runs",
         "run folders: run.json, journals, histograms, Parquet",
+        36_000,
         ("measurements.run_folder", "measurements.sample_file"),
     ),
     Target(
         "toml",
         "experiments, systems and calibrations",
+        26_000,
         ("systems.experiment", "systems.system", "systems.core_calibration"),
         ("experiments/*.toml", "experiments/systems/*.toml"),
         is_text=True,
@@ -100,34 +128,39 @@ TARGETS = (
     Target(
         "activations",
         "listed arrivals, and recorded ones in CSV, BTF and text of ftrace",
+        50_000,
         ("systems.arrivals", "systems.activations"),
         (f"{_DATA}/learn/*.btf", f"{_DATA}/learn/*.txt"),
         is_text=True,
     ),
-    Target("snapshots", "snapshots of machines, checksums right", ("machines.snapshot",)),
+    Target("snapshots", "snapshots of machines, checksums right", 15_000, ("machines.snapshot",)),
     Target(
         "machine-files",
         "settings and processes of machines, domains of libvirt",
+        1_200,
         ("machines.machine_files", "machines.command_lines"),
         is_text=True,
     ),
     Target(
         "change-journals",
         "journals of changes to a machine, checksums right",
+        75_000,
         ("machines.change_journal",),
         is_text=True,
     ),
-    Target("console", "what boards send, checksums of frames right", ("boards.console",)),
+    Target("console", "what boards send, checksums of frames right", 250_000, ("boards.console",)),
     Target(
         "programs",
         "ELF files, kernel modules and raw images",
+        15_000,
         ("boards.program", "boards.image", "boards.library", "boards.kernel_module"),
     ),
-    Target("board-answers", "answers of a board's bridge", ("boards.board_answers",)),
-    Target("shared-memory", "memory of channels, as an onlooker", ("boards.channels",)),
+    Target("board-answers", "answers of a board's bridge", 40_000, ("boards.board_answers",)),
+    Target("shared-memory", "memory of channels, as an onlooker", 300_000, ("boards.channels",)),
     Target(
         "recordings",
         "tables of perf kvm, recorded paths, traces of the hypervisor",
+        90_000,
         (
             "recordings.exit_table",
             "recordings.path_recording",

@@ -175,6 +175,22 @@ void expect_within(const System& system, const Recorder& recorder,
   }
 }
 
+/// Sources of other partitions have no model, hence no limit (R7).
+System unlimited_beside(const System& system, std::uint32_t partition) {
+  std::vector<Source> sources(system.sources().begin(), system.sources().end());
+  for (Source& source : sources) {
+    if (source.partition != partition) {
+      source.arrival = latenz::Unlimited();
+    }
+  }
+  return {system.table().slots(), system.costs(), sources};
+}
+
+bool has_sources_beside(const System& system, std::uint32_t partition) {
+  return !std::ranges::all_of(system.sources(),
+                              [&](const Source& each) { return each.partition == partition; });
+}
+
 /// Attacks every partition of a system in every mode.
 void attack(SystemGenerator& generator, const System& system, bool limited) {
   for (const Mode mode : modes) {
@@ -225,6 +241,47 @@ TEST(EnforcedBound, OfInterposedJobsNeedsNoLimitAtTheTop) {
     SCOPED_TRACE("round " + std::to_string(round));
     const System system = drawn(generator, Costs::none_at_the_top, true);
     ASSERT_NO_FATAL_FAILURE(attack(generator, system, false));
+  }
+}
+
+/// Nothing keeps them to anything but their monitors, which is enough where top handlers cost
+/// nothing.
+TEST(EnforcedBound, BesideSourcesWithoutALimitRestsOnMonitors) {
+  SystemGenerator generator(16);
+  int bounded = 0;
+  for (int round = 0; round < rounds(400); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const System drawn_system = drawn(generator, Costs::none_at_the_top, true);
+    const std::uint32_t own = drawn_system.sources().front().partition;
+    const System system = unlimited_beside(drawn_system, own);
+    for (const Mode mode : modes) {
+      const SystemBound bounds = bound(system, mode, horizon);
+      const Times times = hostile_to(generator, system, own);
+      const Recorder recorder =
+          recorded(system, {mode, true, switched_on(generator, system, times)}, times);
+      ASSERT_NO_FATAL_FAILURE(expect_within(system, recorder, bounds.enforced, own));
+      ASSERT_NO_FATAL_FAILURE(expect_promise(system, recorder, bounds.enforced_promise));
+      const bool beside = has_sources_beside(system, own);
+      bounded += beside && bounds.enforced[own].verdict == latenz::Verdict::bounded ? 1 : 0;
+    }
+  }
+  EXPECT_GT(bounded, 300);
+}
+
+TEST(EnforcedBound, IsRefusedWhereTopHandlersWithoutALimitTakeTime) {
+  Source first = counterexamples::every_10_ms(0, 1000);
+  Source second = counterexamples::every_10_ms(1, 1000);
+  second.top = Duration(1);
+  second.arrival = latenz::Unlimited();
+  const System system = counterexamples::system({1'000'000, 1'000'000}, {}, {first, second});
+  for (const Mode mode : modes) {
+    const SystemBound bounds = bound(system, mode);
+    for (const QueueBound& queue : bounds.enforced) {
+      EXPECT_EQ(queue.verdict, latenz::Verdict::unbounded);
+      EXPECT_EQ(queue.reason, latenz::Reason::unlimited_arrivals);
+      EXPECT_EQ(queue.culprit, 1U);
+    }
+    EXPECT_TRUE(bounds.enforced_promise.per_cycle.is_unbounded());
   }
 }
 

@@ -80,6 +80,19 @@ TEST(Limiter, WithoutAModelPermitsEverything) {
   }
 }
 
+/// Due beyond 64 bits, but by its jitter early enough to be told: a storm was once let through.
+TEST(Limiter, JitterOfCenturiesPermitsNoStorm) {
+  constexpr std::int64_t period = INT64_MAX / 2;
+  const EventModel model = Periodic(Duration(period), Duration(2 * period - 1'000'000), {});
+  auto limiter = model.limiter();
+  for (int n = 0; n < 2; ++n) {
+    ASSERT_TRUE(limiter.permits(Instant(1000)));
+    limiter.record(Instant(1000));
+  }
+  EXPECT_EQ(model.eta(Duration(1'000'000)), 2);
+  EXPECT_EQ(limiter.earliest(), Instant(1'001'000));
+}
+
 TEST(Limiter, TimesNearTheEndDoNotWrap) {
   Limiter<1> limiter({}, Duration(INT64_MAX), Duration(5));
   ASSERT_TRUE(limiter.permits(Instant(0)));

@@ -46,8 +46,8 @@ void read_trace(Input input) {
     const trace::FileSource source(file.path());
     Trace trace(source);
     EveryEvent events;
-    if constexpr (requires { trace.read(events, true); }) {
-      trace.read(events, true);
+    if constexpr (requires { trace.read(events, true, true); }) {
+      trace.read(events, true, true);
     } else {
       trace.read(events);
     }

@@ -15,20 +15,35 @@ namespace {
 
 using Rings = LineRings<4, 512>;
 
+/// A line, piece by piece.
+void add(Rings& rings, std::size_t ring, std::string_view prefix, std::string_view line) {
+  if (!rings.begin(ring)) return rings.lose(ring);
+  rings.write(ring, prefix);
+  rings.write(ring, line);
+  rings.end(ring);
+}
+
+/// Four pieces.
+void word(std::size_t ring, const Rings::Note& note, unsigned piece, Rings::Worded& text) {
+  if (piece == 0) text.add("note of ").add(ring);
+  if (piece >= 1 && piece <= note.size()) text.add(" ").add(note[piece - 1]);
+}
+
 std::string all_of(Rings& rings) {
   std::string found;
-  rings.send(100'000, [&](char character) {
+  const auto put = [&](char character) {
     found += character;
     return true;
-  });
+  };
+  while (!rings.empty()) rings.send(100, put, word);
   return found;
 }
 
 TEST(LineRings, LinesComeOutWholeAndInTheirRingsOrder) {
   Rings rings;
-  rings.add(0, "a| ", "one");
-  rings.add(2, "c| ", "two");
-  rings.add(0, "a| ", "three");
+  add(rings, 0, "a| ", "one");
+  add(rings, 2, "c| ", "two");
+  add(rings, 0, "a| ", "three");
   EXPECT_FALSE(rings.empty());
   EXPECT_EQ(all_of(rings), "a| one\nc| two\na| three\n");
   EXPECT_TRUE(rings.empty());
@@ -36,29 +51,91 @@ TEST(LineRings, LinesComeOutWholeAndInTheirRingsOrder) {
 
 TEST(LineRings, ALineIsNotInterruptedByAnother) {
   Rings rings;
-  rings.add(1, "", "first");
+  add(rings, 1, "", "first");
   std::string found;
   const auto put = [&](char character) {
     found += character;
     return true;
   };
-  rings.send(3, put);
-  rings.add(0, "", "second");
-  rings.send(100, put);
+  rings.send(3, put, word);
+  add(rings, 0, "", "second");
+  rings.send(100, put, word);
   EXPECT_EQ(found, "first\nsecond\n");
 }
 
 TEST(LineRings, LongLinesAreCut) {
   Rings rings;
-  rings.add(0, std::string(10, 'p'), std::string(500, 'x'));
+  add(rings, 0, std::string(10, 'p'), std::string(500, 'x'));
   EXPECT_EQ(all_of(rings), std::string(10, 'p') + std::string(189, 'x') + "\n");
-  rings.add(0, std::string(500, 'p'), "x");
+  add(rings, 0, std::string(500, 'p'), "x");
   EXPECT_EQ(all_of(rings), std::string(199, 'p') + "\n");
+}
+
+TEST(LineRings, ALineIsNotSentBeforeItsEnd) {
+  Rings rings;
+  ASSERT_TRUE(rings.begin(1));
+  rings.write(1, "half");
+  EXPECT_TRUE(rings.empty());
+  EXPECT_EQ(all_of(rings), "");
+  rings.write(1, " a line");
+  rings.end(1);
+  EXPECT_EQ(all_of(rings), "half a line\n");
+}
+
+TEST(LineRings, NotesAreWordedInTheirTurn) {
+  Rings rings;
+  add(rings, 2, "", "before");
+  rings.note(2, {1, ~std::uint64_t{0}, 0x0A00'0000'0000'000AU});
+  add(rings, 2, "", "after");
+  EXPECT_EQ(all_of(rings), "before\nnote of 2 1 18446744073709551615 720575940379279370\nafter\n");
+  EXPECT_TRUE(rings.empty());
+}
+
+TEST(LineRings, APieceOfANoteIsWordedOrCharactersSent) {
+  Rings rings;
+  rings.note(0, {7, 8, 9});
+  std::string found;
+  const auto put = [&](char character) {
+    found += character;
+    return true;
+  };
+  for (const auto* const sent : {"", "note of 0", "note of 0 7", "note of 0 7 8"}) {
+    rings.send(16, put, word);
+    EXPECT_EQ(found, sent);
+  }
+  add(rings, 3, "", "other");
+  EXPECT_EQ(found + all_of(rings), "note of 0 7 8 9\nother\n");
+}
+
+TEST(LineRings, ANoteWaitsForASlowConsole) {
+  Rings rings;
+  rings.note(2, {1, 2, 3});
+  std::string found;
+  bool full = false;
+  const auto every_second = [&](char character) {
+    full = !full;
+    if (!full) found += character;
+    return !full;
+  };
+  for (int i = 0; i < 100; ++i) rings.send(16, every_second, word);
+  EXPECT_EQ(found, "note of 2 1 2 3\n");
+  EXPECT_TRUE(rings.empty());
+}
+
+TEST(LineRings, NotesWithoutRoomAreCounted) {
+  Rings rings;
+  for (int i = 0; i < 20; ++i) rings.note(1, {});
+  EXPECT_EQ(rings.lost(1), 7U) << "25 characters each, and 200 left";
+  EXPECT_EQ(all_of(rings), [] {
+    std::string lines;
+    for (int i = 0; i < 13; ++i) lines += "note of 1 0 0 0\n";
+    return lines;
+  }());
 }
 
 TEST(LineRings, WhatHasNoRoomIsDroppedAndCounted) {
   Rings rings;
-  for (int i = 0; i < 10; ++i) rings.add(3, "", std::string(99, 'x'));
+  for (int i = 0; i < 10; ++i) add(rings, 3, "", std::string(99, 'x'));
   EXPECT_EQ(rings.lost(3), 6U) << "512 characters hold four of 100 with 100 of 200 left for others";
   EXPECT_EQ(rings.lost(0), 0U);
   EXPECT_EQ(all_of(rings).size(), 400U);
@@ -67,12 +144,12 @@ TEST(LineRings, WhatHasNoRoomIsDroppedAndCounted) {
 
 TEST(LineRings, ASlowConsoleIsAskedOnceForEachCharacterItRefuses) {
   Rings rings;
-  rings.add(0, "", std::string(100, 'x'));
+  add(rings, 0, "", std::string(100, 'x'));
   unsigned asked = 0;
   const auto full_after_3 = [&](char /*character*/) { return ++asked <= 3; };
-  rings.send(16, full_after_3);
+  rings.send(16, full_after_3, word);
   EXPECT_EQ(asked, 4U);
-  rings.send(16, full_after_3);
+  rings.send(16, full_after_3, word);
   EXPECT_EQ(asked, 5U) << "nobody waits until it takes more";
   EXPECT_EQ(all_of(rings).size(), 98U);
 }
@@ -86,7 +163,7 @@ TEST(LineRings, ProducersAndConsumerShareNothingButRings) {
   for (std::size_t ring = 0; ring < 4; ++ring) {
     producers.emplace_back([&, ring] {
       for (int i = 0; i < lines; ++i)
-        rings.add(ring, std::to_string(ring) + " ", std::to_string(i));
+        add(rings, ring, std::to_string(ring) + " ", std::to_string(i));
       --working;
     });
   }

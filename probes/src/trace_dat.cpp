@@ -26,6 +26,9 @@ constexpr std::uint16_t option_done = 0;
 constexpr std::uint16_t option_buffer = 3;
 constexpr std::uint16_t option_clock = 4;
 constexpr std::uint16_t option_offset = 7;
+constexpr std::uint16_t option_trace_id = 11;
+constexpr std::uint16_t option_time_shift = 12;
+constexpr std::uint16_t option_guest = 13;
 constexpr std::uint16_t option_tsc = 14;
 constexpr std::uint16_t option_text_buffer = 22;
 
@@ -37,6 +40,9 @@ constexpr std::uint32_t most_cpus = 65536;
 constexpr std::uint32_t most_listed_cpus = 1U << 18U;
 constexpr std::size_t most_buffers = 4096;
 constexpr std::size_t most_names = 200000;
+constexpr std::uint32_t most_guests = 256;
+constexpr std::uint32_t most_guest_cpus = 4096;   // of all guests
+constexpr std::uint32_t most_shifts = 1U << 20U;  // of all CPUs
 constexpr std::size_t most_owners = 1U << 20U;
 constexpr std::size_t longest_name = 64;  // of threads and clocks; the kernel's are shorter
 
@@ -66,6 +72,7 @@ struct TraceDat::Stream {
   RingReader ring;
   Data data;
   Record record;
+  std::uint64_t t_ns = 0;
 };
 
 std::uint64_t TraceDat::Section::end() const { return saturating_sum(start, size); }
@@ -254,6 +261,10 @@ void TraceDat::read_option_7(std::uint16_t id, Cursor option) {
     std::from_chars(text.data(), text.data() + text.size(), offset_ns_);
   } else if (id == option_tsc) {
     tsc_ = {option.u32(), option.u32(), option.u64()};
+    description_.session.tsc_multiplier = tsc_.multiplier;
+    description_.session.tsc_shift = tsc_.shift & 31U;
+  } else if (id >= option_trace_id && id <= option_guest) {
+    read_session(id, option);
   } else if (id == option_text_buffer && !std::exchange(told_text_buffer_, true)) {
     description_.notes.emplace_back(
         "the text of a latency tracer in the file is not read; trace-cmd report prints it");
@@ -267,6 +278,66 @@ void TraceDat::read_option_7(std::uint16_t id, Cursor option) {
       tell(damage, "section " + std::to_string(id));
     }
   }
+}
+
+/// What trace-cmd tells of files that were recorded together. Damage there costs no event.
+void TraceDat::read_session(std::uint16_t id, Cursor option) {
+  Session& session = description_.session;
+  try {
+    if (id == option_trace_id) session.id = option.u64();
+    if (id == option_time_shift) read_shifts(option);
+    if (id == option_guest) read_guest(option);
+  } catch (const Damage& damage) {
+    if (id == option_time_shift) session.shifts.clear();
+    tell(damage, "option " + std::to_string(id));
+  }
+}
+
+void TraceDat::read_shifts(Cursor option) {
+  constexpr std::uint32_t interpolate = 1;  // TRACECMD_TSYNC_FLAG_INTERPOLATE
+  constexpr std::uint64_t bytes_a_sample = 24;
+  constexpr std::uint64_t most_fraction = 63;
+  Session& session = description_.session;
+  session.peer = option.u64();
+  session.interpolates = (option.u32() & interpolate) != 0;
+  const std::uint32_t cpus = option.u32();
+  if (cpus > most_guest_cpus) throw Damage(option.place(), "its number of CPUs is impossible");
+  session.shifts.assign(cpus, {});
+  std::uint64_t all = 0;
+  for (auto& samples : session.shifts) {
+    const std::uint32_t count = option.u32();
+    all += count;
+    if (all > most_shifts) throw Damage(option.place(), "it has impossibly many times");
+    option.need(count * bytes_a_sample);
+    samples.resize(count);
+    for (auto& each : samples) each.time = static_cast<std::int64_t>(option.u64());
+    for (auto& each : samples) each.offset = static_cast<std::int64_t>(option.u64());
+    for (auto& each : samples) each.scaling = option.u64();
+  }
+  for (auto& samples : session.shifts) {
+    for (auto& each : samples) {
+      const std::uint64_t fraction = option.left() > 0 ? option.u64() : 0;  // since trace-cmd 3
+      const bool is_possible = fraction <= most_fraction && each.scaling != 0 &&
+                               each.scaling <= std::numeric_limits<std::int64_t>::max();
+      if (!is_possible) throw Damage(option.place(), "a clock's scale is impossible");
+      each.fraction = static_cast<std::uint32_t>(fraction);
+    }
+    std::ranges::stable_sort(samples, {}, &Session::Sample::time);
+  }
+}
+
+void TraceDat::read_guest(Cursor option) {
+  Session::Guest guest;
+  guest.name = option.string().substr(0, longest_name);
+  guest.id = option.u64();
+  const std::uint32_t cpus = option.u32();
+  std::size_t all = cpus;
+  for (const auto& each : description_.session.guests) all += each.vcpus.size();
+  const bool is_possible =
+      all <= most_guest_cpus && description_.session.guests.size() < most_guests;
+  if (!is_possible) throw Damage(option.place(), "its guests are impossibly many");
+  for (std::uint32_t i = 0; i < cpus; ++i) guest.vcpus.push_back({option.u32(), option.u32()});
+  description_.session.guests.push_back(std::move(guest));
 }
 
 void TraceDat::read_buffer_7(Cursor option) {
@@ -487,7 +558,8 @@ void TraceDat::check_clock() const {
   }
 }
 
-std::int64_t TraceDat::nanoseconds(std::uint64_t stamp) const {
+std::int64_t TraceDat::nanoseconds(std::uint64_t stamp, int cpu) const {
+  if (on_host_) stamp = description_.session.on_host(stamp, cpu);
   if (tsc_.multiplier != 0 &&
       (description_.clock == "x86-tsc" || description_.clock == "tsc2nsec")) {
     const std::uint64_t high = (stamp >> 32U) * tsc_.multiplier;
@@ -498,7 +570,8 @@ std::int64_t TraceDat::nanoseconds(std::uint64_t stamp) const {
   return static_cast<std::int64_t>(stamp + static_cast<std::uint64_t>(offset_ns_));
 }
 
-void TraceDat::read(Consumer& consumer, bool wants_functions) {
+void TraceDat::read(Consumer& consumer, bool wants_functions, bool on_host) {
+  on_host_ = on_host;
   if (!has_layout_ && description_.truncated_at.empty()) {
     tell(Damage(file_.size(), "the description of the ring buffer's pages is missing"), "header");
   }
@@ -507,9 +580,8 @@ void TraceDat::read(Consumer& consumer, bool wants_functions) {
   if (wants_functions) read_functions();
   refuse_overlaps();
   std::vector<std::unique_ptr<Stream>> streams;
-  const auto is_later = [](const Stream* a, const Stream* b) {
-    return a->record.t_ns > b->record.t_ns;
-  };
+  // By the times that are told: CPUs of a guest may each have their own way to the host's clock.
+  const auto is_later = [](const Stream* a, const Stream* b) { return a->t_ns > b->t_ns; };
   std::priority_queue<Stream*, std::vector<Stream*>, decltype(is_later)> queue(is_later);
   for (const Data& data : data_) {
     auto pages = data.compressed ? compressed_pages(file_, data.place, description_.compression,
@@ -540,6 +612,7 @@ bool TraceDat::advance(Stream& stream, Consumer& consumer) {
       if (const auto lost = stream.ring.take_lost()) consumer.lost(stream.data.cpu, *lost);
       if (!record) return false;
       stream.record = *record;
+      stream.t_ns = static_cast<std::uint64_t>(nanoseconds(record->t_ns, stream.data.cpu));
       return true;
     } catch (const Damage& damage) {
       tell(damage, "CPU " + std::to_string(stream.data.cpu));
@@ -550,7 +623,7 @@ bool TraceDat::advance(Stream& stream, Consumer& consumer) {
 void TraceDat::deliver(Stream& stream, Consumer& consumer) {
   const Record& record = stream.record;
   Event event;
-  event.t_ns = nanoseconds(record.t_ns);
+  event.t_ns = static_cast<std::int64_t>(stream.t_ns);
   event.cpu = stream.data.cpu;
   BinaryFields fields(big_endian_);
   static const Format unknown{};

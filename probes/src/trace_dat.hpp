@@ -32,7 +32,8 @@ class TraceDat {
 
   /// Hands all events of all CPUs and buffers over in the order of their times.
   /// `wants_functions`: addresses of functions are told by name.
-  void read(Consumer& consumer, bool wants_functions);
+  /// `on_host`: of a guest's file, times are those of the host's clock, as the file tells it.
+  void read(Consumer& consumer, bool wants_functions, bool on_host = false);
 
   /// Complete after `read`.
   [[nodiscard]] const Description& description() const { return description_; }
@@ -64,6 +65,9 @@ class TraceDat {
   void read_options_7(std::uint64_t offset);
   void read_option_7(std::uint16_t id, Cursor option);
   void read_buffer_7(Cursor option);
+  void read_session(std::uint16_t id, Cursor option);
+  void read_shifts(Cursor option);
+  void read_guest(Cursor option);
   void walk_7(std::uint64_t first, const std::function<void(const Section&)>& visit) const;
   void recover_7(std::uint64_t first);
   void recover_buffer_7(const Section& section);
@@ -84,7 +88,7 @@ class TraceDat {
   bool advance(Stream& stream, Consumer& consumer);
   void learn_names(const Event& event);
   [[nodiscard]] bool is_owner(const Stream& stream, int format);
-  [[nodiscard]] std::int64_t nanoseconds(std::uint64_t stamp) const;
+  [[nodiscard]] std::int64_t nanoseconds(std::uint64_t stamp, int cpu) const;
   void tell(const Damage& damage, const std::string& what);
 
   const FileSource& file_;
@@ -110,6 +114,7 @@ class TraceDat {
     std::uint64_t offset = 0;
   } tsc_;
   std::int64_t offset_ns_ = 0;
+  bool on_host_ = false;
 };
 
 }  // namespace latenz::trace

@@ -85,6 +85,35 @@ class Consumer {
   virtual void lost(int cpu, std::uint64_t count) = 0;
 };
 
+/// Recorded together with others by trace-cmd: who the file is, and how its clock goes with theirs.
+struct Session {
+  struct Vcpu {
+    std::uint32_t cpu = 0;  ///< of the guest
+    std::uint32_t pid = 0;  ///< of the host's thread that runs it
+  };
+  struct Guest {  ///< that was recorded with the host that this file is of
+    std::string name;
+    std::uint64_t id = 0;  ///< of its file
+    std::vector<Vcpu> vcpus;
+  };
+  struct Sample {  ///< host = (stamp * scaling >> fraction) + offset, of one CPU
+    std::int64_t time = 0;
+    std::int64_t offset = 0;
+    std::uint64_t scaling = 1;
+    std::uint32_t fraction = 0;
+  };
+  std::uint64_t id = 0;    ///< of this file; 0: it has none
+  std::uint64_t peer = 0;  ///< of the host's file, if this is a guest's
+  bool interpolates = false;
+  std::vector<std::vector<Sample>> shifts;  ///< by CPU, by time
+  std::vector<Guest> guests;
+  std::uint32_t tsc_multiplier = 0;  ///< of stamps that are cycles; 0: they are not
+  std::uint32_t tsc_shift = 0;
+
+  /// The stamp of the host's clock when a CPU of this guest wrote one, as trace-cmd computes it.
+  [[nodiscard]] std::uint64_t on_host(std::uint64_t stamp, int cpu) const;
+};
+
 /// What a reader tells of the file as a whole.
 struct Description {
   std::string format;  ///< "trace.dat", "ftrace", "trace-cmd report" or "perf script"
@@ -95,6 +124,7 @@ struct Description {
   std::string truncated_at;  ///< empty: the file was read to its end
   std::uint64_t damages = 0;
   std::vector<std::string> notes;  ///< what a user should know, one sentence each
+  Session session;
 
   /// The first damage is told with its place, all are counted.
   void damaged(const std::string& where) {

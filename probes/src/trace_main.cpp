@@ -4,6 +4,14 @@
 //   latenz-trace summary FILE [WORST]          one JSON document
 //   latenz-trace events FILE FROM:TO[:MOST]... one JSON line for each event in these times (ns),
 //                                              of each window the first MOST ones
+//   latenz-trace times FILE MOST NAME...       the first MOST events of these names, or of any name
+//                                              without one: each as four 64-bit integers
+//                                              (time, CPU, thread, place of its name)
+//   latenz-trace --clock host ...              times of a guest's file by the host's clock, as
+//                                              trace-cmd tells it there
+//   latenz-trace --clock MULTIPLIER:SHIFT:OFFSET ...
+//                                              times by another clock, which is
+//                                              (time * MULTIPLIER >> SHIFT) + OFFSET
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -17,6 +25,7 @@
 #include "failure.hpp"
 #include "program.hpp"
 #include "trace_dat.hpp"
+#include "trace_reasons.hpp"
 #include "trace_summary.hpp"
 #include "trace_text.hpp"
 #include "trace_words.hpp"
@@ -25,7 +34,8 @@ namespace latenz::trace {
 namespace {
 
 constexpr const char* usage =
-    "usage: latenz-trace summary FILE [WORST] | latenz-trace events FILE FROM:TO[:MOST]...";
+    "usage: latenz-trace [--clock host|MULTIPLIER:SHIFT:OFFSET] summary FILE [WORST] | "
+    "events FILE FROM:TO[:MOST]... | times FILE MOST NAME...";
 constexpr std::size_t default_worst = 10;
 
 struct Window {
@@ -70,6 +80,62 @@ class Printer final : public Consumer {
   std::vector<Window> windows_;
 };
 
+/// How the times of a file become those of another clock.
+struct Clock {
+  __extension__ using Wide = __int128;
+  bool is_of_host = false;
+  std::int64_t multiplier = 1;
+  std::uint32_t shift = 0;
+  std::int64_t offset = 0;
+
+  [[nodiscard]] std::int64_t time(std::int64_t t_ns) const {
+    const Wide scaled = (static_cast<Wide>(t_ns) * multiplier) >> shift;
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(scaled) +
+                                     static_cast<std::uint64_t>(offset));
+  }
+};
+
+/// Hands events on with their times by another clock.
+class Moved final : public Consumer {
+ public:
+  Moved(Consumer& next, const Clock& clock) : next_(next), clock_(clock) {}
+  void event(const Event& event) override {
+    Event moved = event;
+    moved.t_ns = clock_.time(event.t_ns);
+    next_.event(moved);
+  }
+  void lost(int cpu, std::uint64_t count) override { next_.lost(cpu, count); }
+
+ private:
+  Consumer& next_;
+  Clock clock_;
+};
+
+/// Prints when events of some names were, in binary: millions of them are read at once.
+class Times final : public Consumer {
+ public:
+  Times(std::vector<std::string_view> names, std::uint64_t most)
+      : names_(std::move(names)), left_(most) {}
+
+  void event(const Event& event) override {
+    const auto found = std::ranges::find(names_, event.name);
+    const bool is_wanted = names_.empty() || found != names_.end();
+    if (!is_wanted || left_ == 0) return;
+    --left_;
+    const std::array<std::int64_t, 4> row = {event.t_ns, event.cpu, event.pid,
+                                             found - names_.begin()};
+    if (std::fwrite(row.data(), sizeof row, 1, stdout) != 1) {
+      throw probe::Failure("standard output cannot be written");
+    }
+  }
+
+  void lost(int /*cpu*/, std::uint64_t /*count*/) override {}
+
+ private:
+  std::vector<std::string_view> names_;
+  std::uint64_t left_;
+};
+
 template <typename Number>
 Number parse_number(std::string_view text) {
   Number number{};
@@ -93,13 +159,31 @@ Window parse_window(std::string_view text) {
   return window;
 }
 
-Description read(const FileSource& file, Consumer& consumer, bool wants_functions) {
+Clock parse_clock(std::string_view text) {
+  Clock clock;
+  clock.is_of_host = text == "host";
+  if (clock.is_of_host) return clock;
+  constexpr std::uint32_t most_shift = 62;
+  const auto first = text.find(':');
+  const auto second = first == std::string_view::npos ? first : text.find(':', first + 1);
+  if (second == std::string_view::npos) {
+    throw probe::Failure("'" + std::string(text) + "' is no clock; " + usage);
+  }
+  clock.multiplier = parse_number<std::int64_t>(text.substr(0, first));
+  clock.shift = parse_number<std::uint32_t>(text.substr(first + 1, second - first - 1));
+  clock.offset = parse_number<std::int64_t>(text.substr(second + 1));
+  if (clock.shift > most_shift) throw probe::Failure(usage);
+  return clock;
+}
+
+Description read(const FileSource& file, Consumer& to, bool wants_functions, const Clock& clock) {
+  Moved consumer(to, clock);
   std::array<std::uint8_t, dat_magic.size()> start{};
   const bool is_dat =
       file.read_some(0, start) == start.size() && std::ranges::equal(start, dat_magic);
   if (is_dat) {
     TraceDat trace(file);
-    trace.read(consumer, wants_functions);
+    trace.read(consumer, wants_functions, clock.is_of_host);
     return trace.description();
   }
   TraceText trace(file);
@@ -121,17 +205,41 @@ void write(probe::Json& json, const Description& description) {
   json.close_array();
 }
 
+/// Numbers of 64 bits without a sign are told as text: readers of JSON keep 63 bits of them.
+void write(probe::Json& json, const Session& session) {
+  json.key("session").open_object();
+  json.member("id", hex(session.id)).member("peer", hex(session.peer));
+  json.member("has_shifts", !session.shifts.empty());
+  json.member("tsc_multiplier", session.tsc_multiplier).member("tsc_shift", session.tsc_shift);
+  json.key("guests").open_array();
+  for (const Session::Guest& guest : session.guests) {
+    json.open_object().member("name", guest.name).member("id", hex(guest.id));
+    json.key("vcpus").open_array();
+    for (const Session::Vcpu& vcpu : guest.vcpus) {
+      json.open_object().member("cpu", vcpu.cpu).member("pid", vcpu.pid).close_object();
+    }
+    json.close_array().close_object();
+  }
+  json.close_array().close_object();
+}
+
 int run(std::span<const char* const> arguments) {
+  Clock clock;
+  if (arguments.size() > 2 && std::string_view(arguments[0]) == "--clock") {
+    clock = parse_clock(arguments[1]);
+    arguments = arguments.subspan(2);
+  }
   if (arguments.size() < 2) throw probe::Failure(usage);
   const std::string_view mode = arguments[0];
   const FileSource file(arguments[1]);
   const auto rest = arguments.subspan(2);
   if (mode == "summary" && rest.size() <= 1) {
     Summary summary(rest.empty() ? default_worst : parse_number<std::size_t>(rest[0]));
-    const Description description = read(file, summary, true);
+    const Description description = read(file, summary, true, clock);
     probe::Json json;
     json.open_object();
     write(json, description);
+    write(json, description.session);
     summary.write(json);
     json.close_object();
     probe::print(stdout, json.text() + "\n");
@@ -141,7 +249,13 @@ int run(std::span<const char* const> arguments) {
     std::vector<Window> windows;
     std::ranges::transform(rest, std::back_inserter(windows), parse_window);
     Printer printer(std::move(windows));
-    read(file, printer, true);
+    read(file, printer, true, clock);
+    return std::fflush(stdout) == 0 ? 0 : probe::exit_output_failed;
+  }
+  if (mode == "times" && !rest.empty()) {
+    const auto names = rest.subspan(1);
+    Times times({names.begin(), names.end()}, parse_number<std::uint64_t>(rest[0]));
+    read(file, times, false, clock);
     return std::fflush(stdout) == 0 ? 0 : probe::exit_output_failed;
   }
   throw probe::Failure(usage);

@@ -1,7 +1,7 @@
 """Styled output on the terminal, by rich; everything that prints tables or colours prints here."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import IO, Any
 
 import rich.console
 from rich.console import ConsoleOptions, RenderableType
@@ -22,6 +22,18 @@ class Console(rich.console.Console):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, **options)
+
+    @property
+    def file(self) -> IO[str]:
+        """Where it writes, directly: a bar puts streams of its own before the guarded ones."""
+        file = super().file
+        while (direct := getattr(file, "rich_proxied_file", file)) is not file:
+            file = direct
+        return file
+
+    @file.setter
+    def file(self, file: IO[str]) -> None:
+        self._file = file
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

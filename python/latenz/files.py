@@ -12,12 +12,13 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from latenz.errors import BadInput, call
+from latenz.outputs import remember
 from latenz.path_walk import End, Walk, is_ours, is_shared, user_name
 
 _MOST_OF_NAME = 200  # of 255 bytes: there is room for what makes a name unlike all others
@@ -48,27 +49,12 @@ def replacing(path: Path) -> Iterator[Path]:
                     _pour(partial, path)
                 elif beside:
                     partial.chmod(_ALL_READ & ~_umask())
+                    remember(partial)
                     partial.replace(path)
                 else:
                     _bring(partial, parent, path.name)
     except OSError as error:
         raise _unwritable(path, error, "name another file") from None
-
-
-def refuse_input(output: Path, inputs: Iterable[Path]) -> None:
-    """Refuse to write a page over what it is made from.
-
-    A page in a run's folder may be made again; everything else there is a part of the run.
-
-    Raises:
-        BadInput: The file is one of the inputs, or a file of an input's folder but no page.
-    """
-    if not output.is_file():
-        return
-    for given in inputs:
-        within = output.suffix != ".html" and output.resolve().is_relative_to(given.resolve())
-        if within or (given.exists() and output.samefile(given)):
-            raise BadInput("is what the page is made from", str(output), "name another file")
 
 
 class OwnFolder:
@@ -271,7 +257,9 @@ def _bring(whole: Path, folder: int, name: str) -> None:
     try:
         with os.fdopen(descriptor, "wb") as copy, whole.open("rb") as source:
             shutil.copyfileobj(source, copy)
+            copy.flush()
             os.fchmod(copy.fileno(), _ALL_READ & ~_umask())
+            remember(copy.fileno())
         os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError:
         with suppress(OSError):

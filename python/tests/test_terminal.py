@@ -96,11 +96,11 @@ def evil_run(tmp_path):
     return run
 
 
-def on_a_terminal(*arguments):
+def on_a_terminal(*arguments, command=(ROOT / "latenz",)):
     """Run a command on a pseudo-terminal; return its exit code and all that it wrote."""
     ours, theirs = pty.openpty()
     program = subprocess.Popen(
-        [ROOT / "latenz", *map(str, arguments)],
+        [*command, *map(str, arguments)],
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs,
@@ -118,6 +118,29 @@ def on_a_terminal(*arguments):
         told += more
     os.close(ours)
     return program.wait(), told.decode("utf-8", "replace")
+
+
+BAR = """\
+import time
+from latenz.progress import counting
+from latenz.terminal import guarded
+with guarded(), counting("counting", 10, wanted=True) as progress:
+    for done in range(10):
+        progress(done)
+        time.sleep(0.1)
+    print("told \\x1b]0;OWNED\\x07")
+"""
+
+
+def test_a_bar_on_a_guarded_terminal_is_drawn_and_guards_what_is_printed_meanwhile():
+    code, told = on_a_terminal(command=[sys.executable, "-c", BAR])
+    assert code == 0
+    assert "counting" in told
+    assert "\x1b[2K" in told  # the terminal's own, which clears the line
+    assert "\\x1b[" not in told
+    assert "told" in told
+    assert "\x1b]" not in told
+    assert "\x07" not in told
 
 
 COMMANDS = {

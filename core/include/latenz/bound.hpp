@@ -89,10 +89,7 @@ class BoundAnalysis {
     }
     costs_.reserve(sources().size());
     for (const Source& source : sources()) {
-      costs_.push_back({.top = system.top_cost(source, mode),
-                        .job = System::interposed(source, mode)
-                                   ? source.bottom + system.costs().interposing()
-                                   : Duration()});
+      costs_.push_back(cost_of(source));
     }
   }
 
@@ -111,10 +108,13 @@ class BoundAnalysis {
   /// Which sources are taken to keep their event models.
   enum class Trusted : std::uint8_t { everyone, own_partition };
 
-  /// What an IRQ of a source costs others.
+  /// What the IRQs of a source cost other partitions.
   struct Cost {
     Duration top;
-    Duration job;  ///< 0: never interposed
+    Duration job;             ///< 0: never interposed
+    Share tops_share = 0;     ///< of all top handlers in the long run, as often as may be
+    Share jobs_share = 0;     ///< likewise of its jobs
+    Share granted_share = 0;  ///< of its jobs if it breaks its model
   };
 
   /// A busy window that the one looked for is not shorter than, in one of the forms.
@@ -137,6 +137,17 @@ class BoundAnalysis {
   /// No partition: the whole server is of others.
   [[nodiscard]] std::uint32_t nobody() const {
     return static_cast<std::uint32_t>(system_.partitions());
+  }
+
+  [[nodiscard]] Cost cost_of(const Source& source) const {
+    Cost cost{.top = system_.top_cost(source, mode_), .job = Duration()};
+    cost.tops_share = share(cost.top, source.arrival);
+    if (source.monitor && System::interposed(source, mode_)) {
+      cost.job = source.bottom + system_.costs().interposing();
+      cost.granted_share = share(cost.job, *source.monitor);
+      cost.jobs_share = std::min(cost.granted_share, share(cost.job, source.arrival));
+    }
+    return cost;
   }
 
   void bound_as_modelled(SystemBound& result) {
@@ -193,14 +204,19 @@ class BoundAnalysis {
   /// own partition's slot, which counts as blocked, so the window begins before it. The server form
   /// does not count that time; there jobs of other partitions may come from as long before as their
   /// release can be deferred. Nothing of the queue itself is pending when either window begins.
+  ///
+  /// @param arrivals the most IRQs of the source in the window
   [[nodiscard]] Count grants(std::size_t index, std::uint32_t partition, Duration window,
-                             Form form) const {
+                             Count arrivals, Form form) const {
     const Source& source = sources()[index];
     const bool own = source.partition == partition;
-    const Duration reach = form == Form::server && !own ? window + jitter_[index] : window;
+    const bool deferred = form == Form::server && !own;
+    const Duration reach = deferred ? window + jitter_[index] : window;
     const Count granted = source.monitor ? source.monitor->eta(reach) : 0;
-    return own || trusted_ == Trusted::everyone ? std::min(granted, source.arrival.eta(reach))
-                                                : granted;
+    if (!own && trusted_ != Trusted::everyone) {
+      return granted;
+    }
+    return std::min(granted, deferred ? source.arrival.eta(reach) : arrivals);
   }
 
   /// What an interposed job of a source costs a queue in a form: other partitions' whole jobs, of
@@ -235,7 +251,7 @@ class BoundAnalysis {
       const Count tops = sources()[i].arrival.eta(window);
       work += costs_[i].top * tops;
       if (const Duration cost = interposed_cost(i, partition, form); cost > Duration()) {
-        work += cost * grants(i, partition, window, form);
+        work += cost * grants(i, partition, window, tops, form);
       }
       if (trusted_ != Trusted::everyone && masking() && sources()[i].partition != partition) {
         work += system_.costs().limit * masks(tops, window);
@@ -280,6 +296,9 @@ class BoundAnalysis {
 
   /// The lesser bound of the forms that hold; without any, what is known instead.
   [[nodiscard]] QueueBound queue(std::uint32_t partition) {
+    if (std::ranges::find(sources(), partition, &Source::partition) == sources().end()) {
+      return {};  // no IRQ is ever late
+    }
     QueueBound slots = queue(partition, Form::slots);
     if (all_accepted(partition)) {
       QueueBound server = queue(partition, Form::server);
@@ -317,10 +336,16 @@ class BoundAnalysis {
     if (bound.busy_window.is_unbounded()) {
       return past_horizon(bound);
     }
-    Duration finish;
-    for (Duration offset; offset < bound.busy_window; offset = next_step(partition, offset)) {
+    Duration finish(1);
+    Duration next;
+    for (Duration offset; offset < bound.busy_window; offset = next) {
+      next = next_step(partition, offset);
       const Duration own = own_work(partition, offset + Duration(1), form);
-      finish = settle(partition, finish, form, [&](Duration /*window*/) { return own; });
+      if (next < bound.busy_window) {
+        finish = settle(partition, finish, form, [&](Duration /*window*/) { return own; });
+      } else {
+        finish = bound.busy_window;  // the last IRQ of a busy window ends with it
+      }
       if (finish.is_unbounded() || steps_ >= most_steps) {
         return past_horizon(bound);
       }
@@ -370,30 +395,34 @@ class BoundAnalysis {
     Share total = 0;
     for (std::size_t i = 0; i < sources().size(); ++i) {
       const Source& source = sources()[i];
-      Duration each = costs_[i].top;
-      if (source.partition == partition) {
-        each += bottom_cost(source, form);
-      }
-      if (each > Duration() && source.arrival.rate_window() == Duration()) {
+      const bool own = source.partition == partition;
+      const bool costly = own || costs_[i].top > Duration();
+      if (costly && source.arrival.rate_window() == Duration()) {
         return give_up(bound, Verdict::unbounded, Reason::unlimited_arrivals, i);
       }
-      total += share(each, source.arrival);
-      if (const Duration cost = interposed_cost(i, partition, form); cost > Duration()) {
-        if (form == Form::server && jitter_[i].is_unbounded()) {
-          return give_up(bound, Verdict::past_horizon, why_unlimited_, i);
-        }
-        total += share_of_jobs(source, partition, cost);
+      if (!own && costs_[i].job > Duration() && form == Form::server && jitter_[i].is_unbounded()) {
+        return give_up(bound, Verdict::past_horizon, why_unlimited_, i);
       }
+      total += own ? share_of_own(source, form) : share_of_other(costs_[i]);
     }
     return total <= capacity(partition, form) ||
            give_up(bound, Verdict::past_horizon, Reason::overcounted, 0);
   }
 
-  [[nodiscard]] Share share_of_jobs(const Source& source, std::uint32_t partition,
-                                    Duration cost) const {
-    const Share granted = source.monitor ? share(cost, *source.monitor) : 0;
-    const bool modelled = source.partition == partition || trusted_ == Trusted::everyone;
-    return modelled ? std::min(granted, share(cost, source.arrival)) : granted;
+  [[nodiscard]] Share share_of_other(const Cost& cost) const {
+    const bool modelled = trusted_ == Trusted::everyone;
+    return cost.tops_share + (modelled ? cost.jobs_share : cost.granted_share);
+  }
+
+  /// All that a source costs its own partition in a form.
+  [[nodiscard]] Share share_of_own(const Source& source, Form form) const {
+    const Duration each = system_.top_cost(source, mode_) + bottom_cost(source, form);
+    const Share handlers = share(each, source.arrival);
+    if (form == Form::server || !source.monitor || !System::interposed(source, mode_)) {
+      return handlers;
+    }
+    const Duration switching = system_.costs().interposing();
+    return handlers + std::min(share(switching, *source.monitor), share(switching, source.arrival));
   }
 
   [[nodiscard]] Share capacity(std::uint32_t partition, Form form) const {
@@ -426,7 +455,7 @@ class BoundAnalysis {
         share.bottom = bottom_cost(source, form) * share.bottom_handlers;
       }
       if (const Duration cost = interposed_cost(i, partition, form); cost > Duration()) {
-        share.interposed = grants(i, partition, finish, form);
+        share.interposed = grants(i, partition, finish, share.top_handlers, form);
         share.interposing = cost * share.interposed;
       }
       work += share.top + share.bottom + share.interposing;

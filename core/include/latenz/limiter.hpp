@@ -15,7 +15,8 @@ namespace latenz {
 /// Says when the next interrupt of a source may come so that all that came keep its event model:
 /// minimum distances, and any q of them at least (q - 1) period - jitter from first to last. The
 /// second is exact for every q in two steps: an interrupt is due a period after the one before it
-/// was, or after it came if that was later, and may come early by the jitter.
+/// was, or after it came if that was later, and may come early by the jitter. Only the earliest
+/// time is kept: when it is due may lie beyond 64 bits, where it could not be told any more.
 ///
 /// Times of interrupts must not go back.
 template <std::size_t Capacity>
@@ -33,21 +34,19 @@ class Limiter {
   [[nodiscard]] constexpr bool permits(Instant at) const { return at >= earliest(); }
 
   /// The earliest time at which an interrupt is permitted.
-  [[nodiscard]] constexpr Instant earliest() const {
-    return std::max(monitor_.earliest(), due_ - jitter_);
-  }
+  [[nodiscard]] constexpr Instant earliest() const { return std::max(monitor_.earliest(), from_); }
 
   /// Notes an interrupt that was permitted; as many steps as there are distances.
   constexpr void record(Instant at) {
     monitor_.record(at);
-    due_ = std::max(due_, at) + period_;
+    from_ = std::max(from_, at - jitter_) + period_;
   }
 
  private:
   DistanceMonitor<Capacity> monitor_;
   Duration period_;
   Duration jitter_;
-  Instant due_ = Instant::long_ago();  ///< of the next interrupt, if it is not early
+  Instant from_ = Instant::long_ago();  ///< when the next interrupt is due, less the jitter
 };
 
 }  // namespace latenz

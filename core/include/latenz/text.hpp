@@ -2,6 +2,7 @@
 // Text in a fixed buffer; what does not fit is cut. Freestanding.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -14,9 +15,8 @@ class Text {
   void clear() { size_ = 0; }
 
   Text& add(std::string_view text) {
-    for (const char character : text) {
-      if (size_ < capacity) buffer_[size_++] = character;
-    }
+    text.remove_suffix(text.size() - std::min(text.size(), capacity - size_));
+    for (const char character : text) buffer_[size_++] = character;
     return *this;
   }
 

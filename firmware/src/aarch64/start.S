@@ -54,6 +54,9 @@ from_el2:
     cmp     x0, x2
     b.lo    1b
     dsb     sy
+    adr     x30, at_el1
+    .global leave_el2
+leave_el2:                      // x1: what PSTATE becomes at EL1, where the caller goes on
     mov     x0, #3              // EL1 may use the counters
     msr     cnthctl_el2, x0
     msr     cntvoff_el2, xzr
@@ -70,8 +73,7 @@ from_el2:
     dsb     sy
     isb
     msr     spsr_el2, x1
-    adr     x0, at_el1
-    msr     elr_el2, x0
+    msr     elr_el2, x30
     eret
 
 at_el1:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aarch64/console.hpp"
 
+#include <array>
 #include <atomic>
 
 #include "aarch64/mmio.hpp"
@@ -11,7 +12,9 @@
 namespace latenz::hypervisor {
 namespace {
 
-LineRings<Configuration::most_partitions, 4096> rings;
+using Rings = LineRings<Configuration::most_partitions, 4096>;
+Rings rings;
+std::array<std::string_view, Configuration::most_partitions> names;
 std::atomic<bool> sending;  // some CPU is
 
 /// False if the UART's queue is full.
@@ -23,6 +26,16 @@ bool put(char character) {
   if (full != 0) return false;
   Mmio::write32(uart + (pl011 ? 0x00 : 0x30), static_cast<std::uint8_t>(character));
   return true;
+}
+
+void word_fault(std::size_t partition, const Rings::Note& note, unsigned piece,
+                Rings::Worded& text) {
+  const auto [what, program_counter, address] = note;
+  if (piece == 0) text.add("hypervisor: ");
+  if (piece == 1) text.add(names[partition]);
+  if (piece == 2) text.add(": ").add(reinterpret_cast<const char*>(what));
+  if (piece == 3) text.add(" at ").add_hex(program_counter);
+  if (piece == 4) text.add(", address ").add_hex(address);
 }
 
 void put_surely(char character) {
@@ -43,8 +56,26 @@ void Console::start() {
 
 bool Console::has_room(std::size_t partition) { return rings.has_room(partition); }
 
-void Console::add(std::size_t partition, std::string_view prefix, std::string_view line) {
-  rings.add(partition, prefix, line);
+void Console::name(std::size_t partition, std::string_view name) { names[partition] = name; }
+
+bool Console::begin_line(std::size_t partition) {
+  if (!rings.begin(partition)) return false;
+  rings.write(partition, names[partition]);
+  rings.write(partition, "| ");
+  return true;
+}
+
+void Console::add(std::size_t partition, char character) {
+  rings.write(partition, {&character, 1});
+}
+
+void Console::end_line(std::size_t partition) { rings.end(partition); }
+
+void Console::lose_line(std::size_t partition) { rings.lose(partition); }
+
+void Console::tell_fault(std::size_t partition, const char* what, std::uint64_t program_counter,
+                         std::uint64_t address) {
+  rings.note(partition, {reinterpret_cast<std::uint64_t>(what), program_counter, address});
 }
 
 std::uint32_t Console::lost(std::size_t partition) { return rings.lost(partition); }
@@ -52,7 +83,7 @@ std::uint32_t Console::lost(std::size_t partition) { return rings.lost(partition
 bool Console::pump(unsigned most) {
   if (rings.empty()) return false;
   if (sending.exchange(true, std::memory_order_acquire)) return true;
-  rings.send(most, put);
+  rings.send(most, put, word_fault);
   sending.store(false, std::memory_order_release);
   return !rings.empty();
 }
@@ -66,7 +97,7 @@ void Console::take() {
 }
 
 void Console::drain() {
-  while (!rings.empty()) rings.send(1, put);
+  while (!rings.empty()) rings.send(1, put, word_fault);
 }
 
 void Console::print(std::string_view line) {

@@ -13,7 +13,7 @@ namespace latenz::hypervisor {
 class Console {
  public:
   /// What is sent at once on behalf of a guest that uses its console, at most.
-  static constexpr unsigned of_a_guest = 16;
+  static constexpr unsigned of_a_guest = 8;
   /// The same where nothing else is to run: an interrupt may come.
   static constexpr unsigned of_idle_time = 4;
 
@@ -23,9 +23,24 @@ class Console {
   /// Whether a line of any length has room in a partition's ring. By the CPU that executes it.
   static bool has_room(std::size_t partition);
 
-  /// Adds `prefix`, `line` and a line end to a partition's ring; without room the line is dropped
-  /// and counted. By the CPU that executes the partition.
-  static void add(std::size_t partition, std::string_view prefix, std::string_view line);
+  /// Says whose the lines of a ring are. The name lives on.
+  static void name(std::size_t partition, std::string_view name);
+
+  /// A line of a partition, its name before it: begun if there is room, gone on with, ended; then
+  /// it may be sent. By the CPU that executes the partition.
+  [[nodiscard]] static bool begin_line(std::size_t partition);
+  static void add(std::size_t partition, char character);
+  static void end_line(std::size_t partition);
+
+  /// Counts one that had no room.
+  static void lose_line(std::size_t partition);
+
+  /// Tells of a fault of a partition, between its lines. It is worded when it is sent, by whoever
+  /// has time for that. By the CPU that executes the partition.
+  ///
+  /// @param what  lives on
+  static void tell_fault(std::size_t partition, const char* what, std::uint64_t program_counter,
+                         std::uint64_t address);
 
   /// Lines of a partition that were dropped.
   static std::uint32_t lost(std::size_t partition);

@@ -197,7 +197,7 @@ constexpr std::uint64_t page_of(std::uint64_t address) {
   return address & ~(TranslationTable::page - 1);
 }
 
-Outcome fault(Partition& partition, std::string_view what, std::uint64_t address) {
+Outcome fault(Partition& partition, const char* what, std::uint64_t address) {
   partition.fault(what, address);
   return partition.is_running() ? Outcome::restarted : Outcome::ended;
 }

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aarch64/partition.hpp"
 
-#include <algorithm>
-
 #include "aarch64/caches.hpp"
 #include "aarch64/system_registers.hpp"
 #include "boards/board.hpp"
-#include "latenz/text.hpp"
 
 extern "C" const std::uint8_t guest_loader[];  // loader.S
 
@@ -26,10 +23,8 @@ std::uint64_t attributes_of(const MappingEntry& mapping) {
 
 bool Partition::build(const Configuration& configuration, std::uint32_t index) {
   entry_ = &configuration.partition[index];
-  Text<sizeof prefix_> prefix;
-  prefix.add(name()).add("| ");
-  std::copy_n(prefix.view().begin(), prefix.view().size(), prefix_);
-  console.begin({prefix_, prefix.view().size()}, index);
+  Console::name(index, name());
+  console.begin(index);
   tell(configuration, index);
   own_interrupts(configuration, index);
   if (!map_machine() || !map(configuration, index)) return false;
@@ -136,12 +131,10 @@ void Partition::forget_translations() const {
   instruction_barrier();
 }
 
-void Partition::fault(std::string_view what, std::uint64_t address) {
+void Partition::fault(const char* what, std::uint64_t address) {
   ++faults_;
-  Text<120> told;
-  told.add("hypervisor: ").add(name()).add(": ").add(what).add(" at ").add_hex(ElrEl2::read());
-  told.add(", address ").add_hex(address);
-  Console::add(vcpu.partition, "", told.view());
+  console.end_line();
+  Console::tell_fault(vcpu.partition, what, ElrEl2::read(), address);
   if (!is_running()) return;
   if ((entry_->flags & PartitionEntry::restart_on_fault) != 0 && faults_ <= entry_->restarts) {
     restart();

@@ -40,7 +40,9 @@ class Partition {
 
   /// A guest did what it must not. It is stopped, or restarted if configured so; one that does not
   /// run any more is told of only.
-  void fault(std::string_view what, std::uint64_t address);
+  ///
+  /// @param what  lives on
+  void fault(const char* what, std::uint64_t address);
 
   [[nodiscard]] std::string_view name() const { return text_of(entry_->name); }
   [[nodiscard]] std::uint32_t cpu() const { return entry_->cpu; }
@@ -69,7 +71,6 @@ class Partition {
 
   const PartitionEntry* entry_ = nullptr;
   TranslationTable table_;
-  char prefix_[36]{};                          ///< of its console's lines
   std::atomic<State> state_ = State::running;  ///< other CPUs look at it, and at the next
   std::atomic<bool> ready_ = false;
   std::uint32_t faults_ = 0;

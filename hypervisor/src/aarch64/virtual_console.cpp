@@ -32,15 +32,28 @@ void VirtualConsole::write(std::uint32_t offset, unsigned /*bytes*/, std::uint32
 
 /// What would spoil the terminal of whoever reads is shown as a dot.
 void VirtualConsole::put(char character) {
+  if (character == '\r') return;
+  if (!has_begun_) begin_line();
+  ++length_;
   if (character != '\n') {
-    if (character == '\r') return;
     const bool printable = character == '\t' || (character >= ' ' && character != '\x7F');
-    line_[length_++] = printable ? character : '.';
-    if (length_ < sizeof line_) return;
+    if (has_begun_) Console::add(partition_, printable ? character : '.');
+    if (length_ < longest_line) return;
   }
-  Console::add(partition_, prefix_, {line_, length_});
-  length_ = 0;
+  end_line();
   Console::pump(Console::of_a_guest);
+}
+
+/// What has no room is lost; the rest of the line may have some later.
+void VirtualConsole::begin_line() {
+  has_begun_ = Console::begin_line(partition_);
+  if (!has_begun_ && length_ == 0) Console::lose_line(partition_);
+}
+
+void VirtualConsole::end_line() {
+  if (has_begun_) Console::end_line(partition_);
+  has_begun_ = false;
+  length_ = 0;
 }
 
 }  // namespace latenz::hypervisor

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "aarch64/console.hpp"
 
@@ -13,10 +12,8 @@ namespace latenz::hypervisor {
 
 class VirtualConsole {
  public:
-  /// @param prefix     lives as long as this
   /// @param partition  whose it is
-  void begin(std::string_view prefix, std::size_t partition) {
-    prefix_ = prefix;
+  void begin(std::size_t partition) {
     partition_ = partition;
     control_ = as_after_reset;
   }
@@ -25,15 +22,19 @@ class VirtualConsole {
   [[nodiscard]] std::uint32_t read(std::uint32_t offset, unsigned bytes) const;
   void write(std::uint32_t offset, unsigned bytes, std::uint32_t value);
 
+  /// Ends the line that the guest is at, if it is at one.
+  void end_line();
+
  private:
   static constexpr std::uint32_t as_after_reset = 0x300;
+  static constexpr std::size_t longest_line = 160;
 
   void put(char character);
+  void begin_line();
 
-  std::string_view prefix_;
   std::size_t partition_ = 0;
-  char line_[160]{};
-  std::size_t length_ = 0;
+  std::size_t length_ = 0;  ///< of the line that the guest is at
+  bool has_begun_ = false;  ///< that line, at the board's console
   std::uint32_t control_ = 0;
 };
 

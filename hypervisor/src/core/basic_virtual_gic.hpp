@@ -32,6 +32,7 @@ class BasicVirtualGic {
   explicit constexpr BasicVirtualGic(Hardware hardware) : hardware_(hardware) {}
 
   /// As after a reset: all disabled, nothing waits. Interrupts that belong to the guest stay its.
+  /// If it is the one that runs, load() or save() has to follow.
   void reset();
 
   /// The guest owns this interrupt of the board: it is signalled by hardware, which deactivates it

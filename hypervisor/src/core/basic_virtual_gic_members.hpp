@@ -48,7 +48,6 @@ void BasicVirtualGic<Hardware>::reset() {
   clear_list();
   machine_state_ = 0;
   active_priorities_ = 0;
-  if (loaded_) load();
 }
 
 template <Gic Hardware>

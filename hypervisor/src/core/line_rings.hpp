@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "latenz/text.hpp"
+
 namespace latenz::hypervisor {
 
 /// @tparam rings     how many; of each, one thread at a time adds
@@ -20,6 +22,12 @@ class LineRings {
   static constexpr std::size_t longest_line = 200;
   static_assert((capacity & (capacity - 1)) == 0 && capacity > longest_line);
 
+  /// What a note is made of, for whoever words it.
+  using Note = std::array<std::uint64_t, 3>;
+  static_assert(sizeof(Note) < longest_line);
+  /// A piece of a note, in words.
+  using Worded = Text<48>;
+
   /// Whether a line of any length has room. By the ring's producer.
   [[nodiscard]] bool has_room(std::size_t ring) const {
     const Ring& own = ring_[ring];
@@ -28,35 +36,68 @@ class LineRings {
     return capacity - waiting >= longest_line;
   }
 
-  /// Adds `prefix`, `line`, cut where both are too long, and a line end: all of it or nothing. What
-  /// has no room is counted. By the ring's producer.
-  void add(std::size_t ring, std::string_view prefix, std::string_view line) {
+  /// Begins a line, if one of any length has room. By the ring's producer, as are all up to note().
+  [[nodiscard]] bool begin(std::size_t ring) {
     Ring& own = ring_[ring];
-    if (!has_room(ring)) {
-      own.lost.store(own.lost.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      return;
+    own.written = own.added.load(std::memory_order_relaxed);
+    return has_room(ring);
+  }
+
+  /// Goes on with the line; what is too long is cut. No character is zero.
+  void write(std::size_t ring, std::string_view text) {
+    Ring& own = ring_[ring];
+    const std::uint32_t length = own.written - own.added.load(std::memory_order_relaxed);
+    for (const char character : text.substr(0, longest_line - 1 - length)) {
+      own.text[own.written++ % capacity] = character;
     }
+  }
+
+  /// Ends the line: now it may be sent.
+  void end(std::size_t ring) {
+    Ring& own = ring_[ring];
+    own.text[own.written++ % capacity] = '\n';
+    own.added.store(own.written, std::memory_order_release);
+  }
+
+  /// Counts a line that had no room.
+  void lose(std::size_t ring) {
+    Ring& own = ring_[ring];
+    own.lost.store(own.lost.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  /// Adds a line that the consumer words when its turn comes: so few steps here, however long it
+  /// is. Between lines.
+  void note(std::size_t ring, const Note& note) {
+    Ring& own = ring_[ring];
+    if (!has_room(ring)) return lose(ring);
     std::uint32_t end = own.added.load(std::memory_order_relaxed);
-    end = copy(own, end, prefix.substr(0, longest_line - 1));
-    end = copy(own, end,
-               line.substr(0, longest_line - 1 - std::min(prefix.size(), longest_line - 1)));
-    own.text[end++ % capacity] = '\n';
+    own.text[end++ % capacity] = note_follows;
+    for (std::uint64_t word : note) {
+      for (std::size_t i = 0; i < sizeof word; ++i, word >>= 8U) {
+        own.text[end++ % capacity] = static_cast<char>(word & 0xFFU);
+      }
+    }
     own.added.store(end, std::memory_order_release);
   }
 
-  /// Lines that had no room. By anybody.
+  /// Lines that had no room, or not from their beginning on. By anybody.
   [[nodiscard]] std::uint32_t lost(std::size_t ring) const {
     return ring_[ring].lost.load(std::memory_order_relaxed);
   }
 
-  /// Hands at most so many characters to `put`, until that returns false; lines stay whole. By the
-  /// consumer.
-  template <typename Put>
-  void send(unsigned most, Put put) {
+  /// Hands at most so many characters to `put`, until that returns false; lines stay whole. A note
+  /// is worded piece by piece by `word(ring, note, piece, text)`, which leaves the one behind the
+  /// last empty; a piece is enough for once. By the consumer.
+  template <typename Put, typename Word>
+  void send(unsigned most, Put put, Word word) {
     for (; most > 0 && find(); --most) {
       Ring& from = ring_[current_];
       const std::uint32_t at = from.sent.load(std::memory_order_relaxed);
       const char character = from.text[at % capacity];
+      if (character == note_follows) {
+        if (!send_note(from, at, put, word)) return;
+        continue;
+      }
       if (!put(character)) return;
       from.sent.store(at + 1, std::memory_order_release);
       if (character == '\n') current_ = (current_ + 1) % rings;
@@ -73,6 +114,7 @@ class LineRings {
     std::atomic<std::uint32_t> added;  ///< characters, modulo 2^32; by the producer
     std::atomic<std::uint32_t> lost;   ///< by the producer
     std::atomic<std::uint32_t> sent;   ///< by the consumer
+    std::uint32_t written;             ///< end of the line that is not yet added; the producer's
     std::array<char, capacity> text;
 
     [[nodiscard]] bool waits() const {
@@ -80,9 +122,39 @@ class LineRings {
     }
   };
 
-  static std::uint32_t copy(Ring& to, std::uint32_t at, std::string_view text) {
-    for (const char character : text) to.text[at++ % capacity] = character;
-    return at;
+  static constexpr char note_follows = '\0';
+
+  static Note note_at(const Ring& from, std::uint32_t at) {
+    Note note{};
+    for (std::uint64_t& word : note) {
+      for (unsigned i = 0; i < sizeof word; ++i) {
+        const auto byte = static_cast<std::uint8_t>(from.text[at++ % capacity]);
+        word |= static_cast<std::uint64_t>(byte) << (8 * i);
+      }
+    }
+    return note;
+  }
+
+  /// Sends a character of a note, or words its next piece. False: that is enough.
+  template <typename Put, typename Word>
+  bool send_note(Ring& from, std::uint32_t at, Put put, Word word) {
+    if (told_ < worded_.view().size()) {
+      if (!put(worded_.view()[told_])) return false;
+      ++told_;
+      return true;
+    }
+    worded_.clear();
+    told_ = 0;
+    word(current_, note_at(from, at + 1), piece_, worded_);
+    if (!worded_.view().empty()) {
+      ++piece_;
+      return false;
+    }
+    if (!put('\n')) return false;
+    piece_ = 0;
+    from.sent.store(at + 1 + sizeof(Note), std::memory_order_release);
+    current_ = (current_ + 1) % rings;
+    return true;
   }
 
   /// Goes on to a ring in which something waits; only between lines, as lines are added whole.
@@ -96,6 +168,9 @@ class LineRings {
 
   std::array<Ring, rings> ring_{};
   std::size_t current_ = 0;
+  Worded worded_;         ///< the piece of a note that is being sent; the consumer's
+  unsigned piece_ = 0;    ///< the one behind it
+  std::size_t told_ = 0;  ///< of its characters
 };
 
 }  // namespace latenz::hypervisor

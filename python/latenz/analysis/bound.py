@@ -198,7 +198,8 @@ _REASONS = (
     None,
     "overload: in the long run more bottom handlers may arrive than slots and interposed jobs can "
     "execute",
-    "{source} may arrive at any rate; give it a minimum distance",
+    "{source} may arrive at any rate, and has no limit that it could be kept to (R7); give it a "
+    "minimum distance",
     "the form {form} finds no end of the busy window within the horizon of {horizon}",
     "the form {form} gave the busy window up after 4 million steps",
     "in the form {form} accepted interrupts of {source} can gather in its own slots without a "

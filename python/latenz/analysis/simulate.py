@@ -168,8 +168,7 @@ class Simulator:
         self.mode: Mode = mode or system.mode
         self.latency_from: LatencyFrom = latency_from or system.latency_from
         self.complete = False
-        endless = arrivals is None and bool(_endless(system))
-        self._drawn = irqs if endless else None
+        self._awaited = _awaited(system, arrivals, irqs)
         self._simulation = _core.simulation(
             core_system(system),
             MODES[self.mode],
@@ -190,10 +189,10 @@ class Simulator:
         What is watched must be taken in between: a full batch pauses the simulation.
 
         Raises:
-            BadInput: Work or drawn arrivals go on for longer than 64 bits of nanoseconds count.
+            BadInput: Work or arrivals go on for longer than 64 bits of nanoseconds count.
         """
         self.complete = self._simulation.run(steps)
-        too_few = self.complete and self._drawn is not None and self.served < self._drawn
+        too_few = self.complete and self.served < self._awaited
         if self.now_ns == LONGEST_NS or too_few:
             raise BadInput(
                 "the simulation goes beyond 292 years",
@@ -266,6 +265,14 @@ def _streams(
             f"arrivals of {endless[0]} have no end", "irqs", "say how many interrupts to simulate"
         )
     return [_stream(source, seed) for source in system.sources]
+
+
+def _awaited(system: System, arrivals: Sequence[Times] | None, irqs: int | None) -> int:
+    """Return how many interrupts end at least, if time is long enough for them."""
+    if arrivals is None:
+        return irqs if irqs and _endless(system) else 0
+    listed = sum(len(times) for times in arrivals)
+    return listed if irqs is None else min(irqs, listed)
 
 
 def _endless(system: System) -> list[str]:

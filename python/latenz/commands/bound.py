@@ -9,6 +9,8 @@ from latenz.errors import EXIT_NOT_SHOWN
 
 if TYPE_CHECKING:
     from latenz.analysis import Bounds, Printed
+    from latenz.hypervisor.configuration import Where
+    from latenz.system import Mode, System
 
 
 def command(
@@ -36,13 +38,13 @@ def command(
 
     Example: latenz bound experiments/systems/beckert2014.toml --mode carry
     """
-    from latenz.analysis import bound, printed_equations
+    from latenz.analysis import printed_equations
     from latenz.analysis.options import deadlines_of, horizon_of, mode_of
-    from latenz.system import read_system
+    from latenz.system.schema import read_system_file
 
-    described = read_system(system)
+    described, text = read_system_file(system)
     limits = deadlines_of(deadline or [], described)
-    bounds = bound(described, mode_of(mode), horizon_ns=horizon_of(horizon))
+    described, bounds = _bounds(described, mode_of(mode), horizon_of(horizon), text.where)
     printed = printed_equations(described)
     if json:
         import json as json_module
@@ -57,6 +59,24 @@ def command(
         for source, limit_ns in limits.items()
     )
     return 0 if within else EXIT_NOT_SHOWN
+
+
+def _bounds(
+    system: "System", mode: "Mode | None", horizon_ns: int, where: "Where"
+) -> "tuple[System, Bounds]":
+    """Return a system as the hypervisor sees it, and its bounds."""
+    from dataclasses import replace
+
+    from latenz.analysis import bound
+
+    if not system.hosted:  # no devices: the hypervisor sees the arrivals themselves
+        return system, bound(system, mode, horizon_ns=horizon_ns)
+    from latenz.hypervisor.stamps import as_stamped, stamp_assumptions
+
+    seen = as_stamped(system, mode or system.mode, where)
+    bounds = bound(seen, mode, horizon_ns=horizon_ns)
+    told = stamp_assumptions(system, mode or system.mode)
+    return seen, replace(bounds, assumptions=bounds.assumptions + told)
 
 
 def _document(bounds: "Bounds", printed: "tuple[Printed, ...]") -> dict[str, Any]:

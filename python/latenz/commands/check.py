@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from latenz.commands import Force
 from latenz.errors import EXIT_GATE_VIOLATED, EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def command(
         Path | None,
         typer.Option(help="Write the worst arrivals to this CSV file, for simulate --arrivals."),
     ] = None,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Look for arrivals that take every source as close to its bound as possible.
@@ -36,9 +38,11 @@ def command(
     """
     from latenz.analysis.check import EFFORT, check, worst_arrivals, write_arrivals
     from latenz.analysis.options import mode_of
+    from latenz.outputs import check_output
     from latenz.progress import counting
     from latenz.system import read_system
 
+    check_output(arrivals_out, (system,), force=force)
     described = read_system(system)
     each = EFFORT if effort is None else effort
     total = 2 * each * len(described.sources)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from latenz.commands import Force
+
 if TYPE_CHECKING:
     from latenz.compare import Comparison, Gate
 
@@ -29,6 +31,7 @@ def command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write a page about it: an HTML file.")
     ] = None,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Compare two runs: differences and ratios with confidence intervals.
@@ -41,12 +44,11 @@ def command(
     from latenz.compare import Settings, compare, judge
     from latenz.compare.gate import parse
     from latenz.errors import EXIT_NOT_SHOWN
-    from latenz.files import refuse_input
+    from latenz.outputs import check_output
     from latenz.progress import counting
     from latenz.store import open_sample_sets
 
-    if output is not None:
-        refuse_input(output, (a, b))
+    check_output(output, (a, b), force=force)
     if fail_if is not None:
         parse(fail_if)  # a mistake in it is told before the long work
     limit_ns = None if deadline is None else _limit(deadline)

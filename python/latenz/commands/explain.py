@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from latenz.commands import Force
+
 if TYPE_CHECKING:
     from latenz.traces.explaining import Explained
     from latenz.traces.model import Summary, Trace
@@ -18,6 +20,10 @@ def command(
             "report; or the folder of a traced run."
         ),
     ],
+    guests: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Traces of guests that ran meanwhile; then the first is the host's."),
+    ] = None,
     samples: Annotated[
         Path | None,
         typer.Option(help="Explain the worst samples of this run, measured meanwhile."),
@@ -26,6 +32,7 @@ def command(
     timeline: Annotated[
         Path | None, typer.Option(help="Write a timeline for Perfetto or Chrome (JSON).")
     ] = None,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Tell where the time of a trace went, and why its worst moments were late.
@@ -33,14 +40,21 @@ def command(
     Exits of virtual CPUs are counted by reason; idle time stands apart from time that was lost.
     Of a damaged or cut trace, what can be read is told, and where that ended.
 
+    With traces of guests, late moments of the guests are explained, down to what the host did.
+
     Example: latenz explain trace.dat --timeline timeline.json
     """
+    if guests:
+        _refuse_options(samples, timeline)
+        return _explain_guests(trace, guests, worst, json)
     if trace.is_dir():
         _refuse_options(samples, timeline)
         return _explain_run(trace, worst, json)
+    from latenz.outputs import check_output
     from latenz.traces.explaining import Explained, explain
     from latenz.traces.reader import open_trace
 
+    check_output(timeline, (trace, samples), force=force)
     opened = open_trace(trace)
     summary = opened.summary(worst)
     explained = explain(opened, worst, samples) if worst and summary.names else Explained(())
@@ -54,6 +68,27 @@ def command(
 
     print_exits(summary)
     print_causes(explained)
+    return 0
+
+
+def _explain_guests(path: Path, guests: list[Path], worst: int, json: bool) -> int:
+    from latenz.errors import BadInput
+    from latenz.traces.exits import print_exits
+    from latenz.traces.guests import explain_guests, open_guests
+    from latenz.traces.reader import RecordedTrace, open_trace
+    from latenz.traces.show import print_causes
+
+    host = None if path.is_dir() else open_trace(path)
+    if not isinstance(host, RecordedTrace):
+        raise BadInput("has no events", str(path), "give the recorded trace of the host first")
+    opened = open_guests(host, guests, worst)
+    explained = explain_guests(host, opened, worst)
+    summary = host.summary(worst)
+    if json:
+        _print_json(_document(summary, explained) | {"guests": [each.to_json() for each in opened]})
+        return 0
+    print_exits(summary)
+    print_causes(explained, "why the worst of the guests were late")
     return 0
 
 
@@ -85,7 +120,9 @@ def _refuse_options(samples: Path | None, timeline: Path | None) -> None:
 
     for name, given in (("--samples", samples), ("--timeline", timeline)):
         if given:
-            raise BadInput("needs one trace, not the folder of a run", name, "give its trace file")
+            raise BadInput(
+                "needs one trace, not the folder of a run or several", name, "give one trace file"
+            )
 
 
 def _write_timeline(trace: "Trace", summary: "Summary", path: Path, explained: "Explained") -> None:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from latenz.commands import Force
+
 
 def command(
     run: Annotated[Path, typer.Argument(help="Run folder, samples.parquet or importable file.")],
@@ -15,6 +17,7 @@ def command(
         typer.Option(help="Format: csv, parquet, hlog, cyclictest-json or openmetrics."),
     ],
     output: Annotated[Path, typer.Option("-o", help="File to write.")],
+    force: Force = False,
 ) -> None:
     """Export the sample sets of a run for other tools.
 
@@ -24,8 +27,10 @@ def command(
 
     from latenz import exporters
     from latenz.console import Console
+    from latenz.outputs import check_output
     from latenz.store import open_sample_sets
 
+    check_output(output, (run,), force=force)
     terminal = sys.stderr.isatty()
     writing = Text(f"writing {output.name}")
     busy = Console(stderr=True).status(writing) if terminal else nullcontext()

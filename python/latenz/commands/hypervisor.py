@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from latenz.commands import Force
 from latenz.errors import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def build(
     arrivals: _Arrivals = None,
     irqs: _Irqs = None,
     seed: _Seed = 0,
+    force: Force = False,
     json: _Json = False,
 ) -> None:
     """Make a bootable image of a system: hypervisor, configuration, guests, interrupts.
@@ -56,7 +58,10 @@ def build(
 
     Example: latenz hypervisor build experiments/systems/can-gateway.toml -o gateway.elf
     """
+    from latenz.outputs import check_output
+
     _check_bench(bench)
+    check_output(output, (system, arrivals), force=force)
     built = _built(system, mode, arrivals, irqs, seed)
     built.write(output, bench)
     if json:
@@ -84,6 +89,7 @@ def run(
     records: Annotated[
         Path | None, typer.Option(help="Write every interrupt to this Parquet file.")
     ] = None,
+    force: Force = False,
     json: _Json = False,
 ) -> int:
     """Boot a system and tell the latencies of its interrupts, as `latenz simulate` does.
@@ -93,7 +99,10 @@ def run(
 
     Example: latenz hypervisor run experiments/systems/can-gateway.toml --irqs 2000 -o results/hv
     """
+    from latenz.outputs import check_output
+
     _check_bench(bench)
+    check_output(records, (system, arrivals), force=force)
     built = _built(system, mode, arrivals, irqs, seed)
     _warn(built)
     writer = _writer(output, bench)
@@ -129,6 +138,7 @@ def costs(
         Path | None,
         typer.Option("--output", "-o", help="Write the system with these costs to this file."),
     ] = None,
+    force: Force = False,
     json: _Json = False,
 ) -> int:
     """Boot a system and tell what the hypervisor's own work took at most.
@@ -140,7 +150,10 @@ def costs(
 
     Example: latenz hypervisor costs experiments/systems/can-gateway.toml -o measured.toml
     """
+    from latenz.outputs import check_output
+
     _check_bench(bench)
+    check_output(output, (system, arrivals), force=force)
     built = _built(system, mode, arrivals, irqs, seed)
     _warn(built)
     brought, stopped = _boot(built, bench, None, wanted=not json)
@@ -185,6 +198,7 @@ def trace(
     window: Annotated[
         str | None, typer.Option(help="What to write, such as 10ms..30ms. (default: everything)")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Write what the hypervisor did for Perfetto or Chrome's trace viewer.
 
@@ -193,7 +207,9 @@ def trace(
     from latenz.analysis.options import window_of
     from latenz.hypervisor.schedule import export_trace
     from latenz.hypervisor.store import stored
+    from latenz.outputs import check_output
 
+    check_output(output, (folder,), force=force)
     system, measured = stored(folder)
     export_trace(system, measured, output, window_of(window, system) if window else None)
 
@@ -204,9 +220,14 @@ def _built(
     from latenz.analysis.options import mode_of
     from latenz.hypervisor.build import build as build_image
     from latenz.hypervisor.run import ensure_built
+    from latenz.hypervisor.stamps import without_limit
 
     ensure_built()
-    return build_image(system, mode_of(mode), listed=arrivals, irqs=irqs, seed=seed)
+    built = build_image(system, mode_of(mode), listed=arrivals, irqs=irqs, seed=seed)
+    for name in without_limit(built.stamped):
+        told = "nothing limits its device (R7), and no bound holds beside it"
+        typer.echo(f"latenz: warning: {name}: {told}; give it a minimum distance", err=True)
+    return built
 
 
 def _check_bench(bench: str) -> None:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from latenz.commands import Force
+
 if TYPE_CHECKING:
     from latenz.analysis.learn import Learned
 
@@ -46,6 +48,7 @@ def command(
         Path | None,
         typer.Option(help="Write the activations as CSV for latenz simulate --arrivals."),
     ] = None,
+    force: Force = False,
     system: Annotated[
         bool, typer.Option("--system", help="Print monitors for a system file, and nothing else.")
     ] = False,
@@ -59,8 +62,10 @@ def command(
     """
     from latenz.analysis.activations import read_activations
     from latenz.analysis.learn import learn
+    from latenz.outputs import check_outputs
     from latenz.progress import counting
 
+    check_outputs((output, arrivals_out), (trace,), force=force)
     size = trace.stat().st_size if trace.is_file() else None
     with counting(f"reading {trace.name}", size, wanted=not json) as progress:
         recorded = read_activations(

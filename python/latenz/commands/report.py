@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from latenz.commands import Force
+
 
 def command(
     runs: Annotated[
@@ -16,17 +18,18 @@ def command(
         typer.Option(help='A limit and how much lateness it allows, such as "3ms@1/h".'),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of the bounds on lateness, one-sided.")] = 0.95,
+    force: Force = False,
 ) -> None:
     """Write a report: verdicts, tables, plots and provenance in one self-contained HTML file.
 
     Example: latenz report results/demo/run -o report.html
     """
     from latenz.deadlines import parse_deadline
-    from latenz.files import refuse_input
+    from latenz.outputs import check_output
     from latenz.progress import reading
     from latenz.report import open_runs, write_report
 
-    refuse_input(output, runs)
+    check_output(output, runs, force=force)
     asked = [parse_deadline(text) for text in deadline or []]
     opened = open_runs(runs)
     with reading(sum(len(run.sample_sets) for run in opened)) as progress:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from latenz.commands import Force
 from latenz.errors import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def command(
         str | None,
         typer.Option(help="What to draw or trace, such as 10ms..30ms. (default: two cycles)"),
     ] = None,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Simulate interrupts and tell their latencies.
@@ -54,8 +56,10 @@ def command(
     from latenz.analysis import Simulator
     from latenz.analysis.options import arrivals_of, latency_from_of, mode_of, window_of
     from latenz.analysis.records import run_and_record
+    from latenz.outputs import check_outputs
     from latenz.system import read_system
 
+    check_outputs((records, picture, trace), (system, arrivals), force=force)
     described = read_system(system)
     times, most = arrivals_of(described, arrivals, irqs)
     part = window_of(window, described)

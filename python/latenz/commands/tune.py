@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from latenz.commands import tune_transaction, tune_watchers
+from latenz.commands import Force, tune_prove, tune_transaction, tune_watchers
 
 if TYPE_CHECKING:
     from latenz.tune.check import Check
@@ -114,6 +114,7 @@ def snapshot(
     root: Annotated[
         Path, typer.Option(help="Another machine's files: a folder, or a snapshot's tar.")
     ] = Path("/"),
+    force: Force = False,
 ) -> None:
     """Gather what the checks read from this machine, to check it elsewhere.
 
@@ -122,10 +123,13 @@ def snapshot(
 
     Example: latenz tune snapshot machine.tar; latenz tune check --root machine.tar --cpus 4
     """
+    from latenz.outputs import check_output
     from latenz.progress import counting
     from latenz.terminal import printable
     from latenz.tune.snapshot import condition_count, write_snapshot
 
+    inputs = (root,) if root.is_file() else ()
+    check_output(output, inputs, force=force, renewable=False)
     with counting("reading", condition_count(), wanted=True) as progress:
         left_out = write_snapshot(output, root, progress)
     typer.echo(f"snapshot: {output}")
@@ -138,4 +142,5 @@ def snapshot(
 _MOST_LEFT_OUT = 10
 
 tune_transaction.add_to(command)
+tune_prove.add_to(command)
 tune_watchers.add_to(command)

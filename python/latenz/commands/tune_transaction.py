@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from latenz.tune.plan import Plan
     from latenz.tune.transaction import Transaction
 
-_CPUS = typer.Option(help="CPUs to isolate, such as 4 or 2-3 (default: those isolated already).")
-_PROFILE = typer.Option(help="host, kvm-host or guest (default: what the machine looks like).")
-_ROOT = typer.Option(help="The tree of another machine; nothing is run there.")
-_INCLUDE = typer.Option(
+CPUS = typer.Option(help="CPUs to isolate, such as 4 or 2-3 (default: those isolated already).")
+PROFILE = typer.Option(help="host, kvm-host or guest (default: what the machine looks like).")
+ROOT = typer.Option(help="The tree of another machine; nothing is run there.")
+INCLUDE = typer.Option(
     help="Also this entry, which gives something up (see offers); several times."
 )
-_ONLY = typer.Option(help="This entry and no others; several times.")
-_SKIP = typer.Option(help="Not this entry; several times.")
-_JSON = typer.Option("--json", help="Print one JSON document.")
+ONLY = typer.Option(help="This entry and no others; several times.")
+SKIP = typer.Option(help="Not this entry; several times.")
+JSON = typer.Option("--json", help="Print one JSON document.")
 _ALL = Path("/")
 
 
@@ -32,13 +32,13 @@ def add_to(application: typer.Typer) -> None:
 
 
 def plan(
-    cpus: Annotated[str | None, _CPUS] = None,
-    profile: Annotated[str | None, _PROFILE] = None,
-    root: Annotated[Path, _ROOT] = _ALL,
-    include: Annotated[list[str] | None, _INCLUDE] = None,
-    only: Annotated[list[str] | None, _ONLY] = None,
-    skip: Annotated[list[str] | None, _SKIP] = None,
-    json: Annotated[bool, _JSON] = False,
+    cpus: Annotated[str | None, CPUS] = None,
+    profile: Annotated[str | None, PROFILE] = None,
+    root: Annotated[Path, ROOT] = _ALL,
+    include: Annotated[list[str] | None, INCLUDE] = None,
+    only: Annotated[list[str] | None, ONLY] = None,
+    skip: Annotated[list[str] | None, SKIP] = None,
+    json: Annotated[bool, JSON] = False,
 ) -> int:
     """Show what would be changed so that the checks are right; change nothing.
 
@@ -51,7 +51,7 @@ def plan(
 
     found = _planned(cpus, profile, root, include, only, skip)
     if json:
-        _print_json(plan_document(found))
+        print_json(plan_document(found))
     else:
         print_plan(found)
     if found.root.is_folder(STATE):
@@ -60,14 +60,14 @@ def plan(
 
 
 def apply(
-    cpus: Annotated[str | None, _CPUS] = None,
-    profile: Annotated[str | None, _PROFILE] = None,
-    root: Annotated[Path, _ROOT] = _ALL,
-    include: Annotated[list[str] | None, _INCLUDE] = None,
-    only: Annotated[list[str] | None, _ONLY] = None,
-    skip: Annotated[list[str] | None, _SKIP] = None,
+    cpus: Annotated[str | None, CPUS] = None,
+    profile: Annotated[str | None, PROFILE] = None,
+    root: Annotated[Path, ROOT] = _ALL,
+    include: Annotated[list[str] | None, INCLUDE] = None,
+    only: Annotated[list[str] | None, ONLY] = None,
+    skip: Annotated[list[str] | None, SKIP] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    json: Annotated[bool, _JSON] = False,
+    json: Annotated[bool, JSON] = False,
 ) -> int:
     """Show the plan, ask, and carry it out; finish what an interrupted apply began.
 
@@ -81,7 +81,7 @@ def apply(
     from latenz.tune.plan_show import plan_document, print_plan, status_document
 
     place = Place(root)
-    _need_root(place)
+    need_root(place)
     interrupted = unfinished(place) if _readable(place) else None
     found = None if interrupted else _planned(cpus, profile, root, include, only, skip)
     if not json and found:
@@ -90,9 +90,9 @@ def apply(
         typer.echo("an interrupted apply is finished as it was planned then")
     if found and not found.changes:
         if json:
-            _print_json({"plan": plan_document(found)} | status_document(None, at_work=False))
+            print_json({"plan": plan_document(found)} | status_document(None, at_work=False))
         return 0
-    if not (yes or _agrees(json)):
+    if not (yes or agrees("Apply this? [y/N] ", "latenz tune apply", json)):
         typer.echo("nothing is changed")
         return 0
     total = len(found.changes if found else interrupted.changes if interrupted else ())
@@ -115,15 +115,15 @@ def _carried_out(place: "Place", found: "Plan | None", total: int, json: bool) -
     ):
         transaction = apply_changes(place, changes, isolated, profile, stopped, progress)
     if json:
-        _print_json(document | status_document(transaction, at_work=False))
+        print_json(document | status_document(transaction, at_work=False))
     else:
         print_applied(transaction)
     return 0 if transaction.phase == "applied" else EXIT_INTERRUPTED
 
 
 def status(
-    root: Annotated[Path, _ROOT] = _ALL,
-    json: Annotated[bool, _JSON] = False,
+    root: Annotated[Path, ROOT] = _ALL,
+    json: Annotated[bool, JSON] = False,
 ) -> int:
     """Tell what is applied, how far an interrupted apply or revert came, and what changed since.
 
@@ -139,18 +139,18 @@ def status(
     at_work = is_busy(place)
     transaction = _readable(place)
     if json:
-        _print_json(status_document(transaction, at_work))
+        print_json(status_document(transaction, at_work))
     else:
         print_status(transaction, at_work)
     return 0 if is_intact(transaction) else EXIT_GATE_VIOLATED
 
 
 def revert(
-    root: Annotated[Path, _ROOT] = _ALL,
+    root: Annotated[Path, ROOT] = _ALL,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite what somebody changed since.")
     ] = False,
-    json: Annotated[bool, _JSON] = False,
+    json: Annotated[bool, JSON] = False,
 ) -> int:
     """Restore every file and value as it was before apply, also an interrupted one.
 
@@ -166,7 +166,7 @@ def revert(
     from latenz.tune.plan_show import print_reverted, revert_document
 
     place = Place(root)
-    _need_root(place)
+    need_root(place)
     transaction = _readable(place)
     total = len(transaction.changes) if transaction else None
     entries = made_since(transaction) if transaction else []
@@ -178,7 +178,7 @@ def revert(
     for path in entries:
         typer.echo(f"{path} was made since, with what was added: edit its options", err=True)
     if json:
-        _print_json(revert_document(results))
+        print_json(revert_document(results))
     else:
         print_reverted(results)
     return EXIT_INTERRUPTED if results is None else 0
@@ -218,28 +218,34 @@ def _readable(place: "Place") -> "Transaction | None":
         raise BadInput("cannot be read", where, "only its owner can: use sudo") from None
 
 
-def _need_root(place: "Place") -> None:
+def need_root(place: "Place") -> None:
+    """Refuse to change this machine as somebody else.
+
+    Raises:
+        BadInput: We are not root.
+    """
     import os
 
     if place.live and os.geteuid() != 0:
         raise BadInput("only root can change this machine", "latenz tune", "run it with sudo")
 
 
-def _agrees(json: bool) -> bool:
+def agrees(question: str, where: str, json: bool) -> bool:
     """Ask the user; return the answer.
 
     Raises:
         BadInput: There is nobody to ask.
     """
     if json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise BadInput("nobody can be asked here", "latenz tune apply", "add --yes")
+        raise BadInput("nobody can be asked here", where, "add --yes")
     try:
-        return input("Apply this? [y/N] ").strip().lower() in ("y", "yes")
+        return input(question).strip().lower() in ("y", "yes")
     except EOFError:
         return False
 
 
-def _print_json(document: dict[str, Any]) -> None:
+def print_json(document: dict[str, Any]) -> None:
+    """Print a document on standard output."""
     import json
 
     typer.echo(json.dumps(document, indent=1))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from latenz.commands import Force
+
 if TYPE_CHECKING:
     from latenz.tune.interrupts import Interrupt
     from latenz.tune.root import Root
@@ -84,6 +86,7 @@ def topology(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write a picture to this SVG file.")
     ] = None,
+    force: Force = False,
     json: Annotated[bool, _JSON] = False,
 ) -> int:
     """Show caches, siblings, kinds of cores and NUMA nodes, for choosing the CPUs to isolate.
@@ -91,10 +94,12 @@ def topology(
     Example: latenz tune topology -o topology.svg
     """
     from latenz.files import replacing
+    from latenz.outputs import check_output
     from latenz.tune.root import Root
     from latenz.tune.topology import advice, read_topology
     from latenz.tune.topology_picture import svg
 
+    check_output(output, (root,) if root.is_file() else (), force=force)
     found = read_topology(Root(root))
     if output is not None:
         with replacing(output) as partial:

@@ -76,7 +76,7 @@ def judge(comparison: Comparison, text: str) -> Gate:
     expression = parse(text)
     asked = {clause.statistic for clause in expression.clauses() if clause.significantly}
     statements = sum(
-        _interval_of(pair, name).contrast is not None for pair in comparison.pairs for name in asked
+        interval_of(pair, name).contrast is not None for pair in comparison.pairs for name in asked
     )
     confidence = 1 - (1 - comparison.settings.confidence) / max(statements, 1)
     truths: list[Truth] = [None] * len(comparison.unmatched_a)
@@ -94,7 +94,7 @@ def judge(comparison: Comparison, text: str) -> Gate:
     return Gate(text, violated, tuple(reasons), statements, confidence if statements else None)
 
 
-def _interval_of(pair: Pair, name: str) -> Effect:
+def interval_of(pair: Pair, name: str) -> Effect:
     """Return where a statistic's interval comes from: the largest latency has that of blocks."""
     effect = pair.statistics[name]
     return pair.statistics["block_max"] if name == "max" and effect.low is None else effect
@@ -102,7 +102,7 @@ def _interval_of(pair: Pair, name: str) -> Effect:
 
 def _figure(pair: Pair, name: str, confidence: float) -> Figure:
     """Return what a gate sees of a statistic."""
-    effect, shown = _interval_of(pair, name), pair.statistics[name]
+    effect, shown = interval_of(pair, name), pair.statistics[name]
     ends = (effect.low, effect.high)
     if effect.contrast is not None:
         ends = effect.contrast.difference(confidence) or (None, None)

@@ -81,8 +81,6 @@ def run_experiment(
         BadInput: The folder cannot be written, no condition can be measured here, or one cannot
             be traced.
     """
-    from latenz.store.run import RunWriter
-
     benches = {name: BENCHES[name]() for name in {each.bench for each in conditions}}
     if trace:
         _require_traces(conditions, benches)
@@ -95,18 +93,11 @@ def run_experiment(
     file = experiment.file
     seed = secrets.randbits(32) if file.seed is None else file.seed
     plan = interleave(able, file.repetitions, seed)
-    writer = RunWriter(
-        folder.absolute(),  # loads run in folders of their own
-        command=sys.argv,
-        experiment={"file": experiment.path.name, **file.model_dump(mode="json")},
-        seed=seed,
-        environment={name: bench.describe() for name, bench in benches.items()},
-        condition_order=[each.name for each in conditions],
-        published=list(file.published),
-    )
+    environment = {name: bench.describe() for name, bench in benches.items()}
+    writer = begin_run(experiment, folder, conditions, environment, seed)
     for each in unable:
         account = {"state": "not measured", "reason": str(obstacles[each.name])}
-        _record(writer, observer, each, None, account)
+        record(writer, observer, each, None, account)
     observer.planned(sum(benches[each.bench].planned_ns(each) for each, _ in plan))
     watch = Watch(report=observer.update if observer.visible else None)
     status: Status = "failed"
@@ -119,6 +110,38 @@ def run_experiment(
     finally:
         writer.close(status)
     return writer
+
+
+def begin_run(
+    experiment: Experiment,
+    folder: Path,
+    conditions: Sequence[Condition],
+    environment: dict[str, Any],
+    seed: int,
+) -> "RunWriter":
+    """Begin a run folder with what is known before measuring.
+
+    Args:
+        experiment: What is measured.
+        folder: The run folder to write; must be new.
+        conditions: Those of the experiment that are measured.
+        environment: What each bench tells of itself.
+        seed: Of the order in which they are measured.
+
+    Raises:
+        BadInput: The folder cannot be written.
+    """
+    from latenz.store.run import RunWriter
+
+    return RunWriter(
+        folder.absolute(),  # loads run in folders of their own
+        command=sys.argv,
+        experiment={"file": experiment.path.name, **experiment.file.model_dump(mode="json")},
+        seed=seed,
+        environment=environment,
+        condition_order=[each.name for each in conditions],
+        published=list(experiment.file.published),
+    )
 
 
 def _require_traces(conditions: Sequence[Condition], benches: dict[str, Bench]) -> None:
@@ -148,16 +171,17 @@ def _measure_all(
         observer.measuring(label, bench.planned_ns(condition))
         assignment = Assignment(condition, label, experiment.deadlines, writer, repetition, trace)
         account = bench.measure(assignment, watch)
-        _record(writer, observer, condition, repetition, account)
+        record(writer, observer, condition, repetition, account)
 
 
-def _record(
+def record(
     writer: "RunWriter",
     observer: Observer,
     condition: Condition,
     repetition: int | None,
     account: dict[str, Any],
 ) -> None:
+    """Write the account of a measurement into its run; None as repetition: it was not measured."""
     known = {"condition": condition.name, "repetition": repetition, **account}
     writer.info.conditions.append(known)
     doubts = [*account.get("notes", ()), *([account["reason"]] if "reason" in account else [])]

@@ -20,8 +20,8 @@ from latenz.hypervisor.configuration import (
 from latenz.hypervisor.guest import Program, installed, program
 from latenz.hypervisor.image import Image, Segment, joined, read_image, write_image, write_raw_image
 from latenz.hypervisor.memory import CONFIGURATION, MemoryPlan, Region
-from latenz.hypervisor.stamps import shortest_distance_ns, stamped
-from latenz.system import Exponential, Mode, Periodic, Source, System
+from latenz.hypervisor.stamps import as_stamped, in_the_long_run
+from latenz.system import Mode, System
 from latenz.system.schema import read_system_file
 
 _RECORDS_OF_IRQ = 6
@@ -43,8 +43,8 @@ class Built:
     """A system that can be booted.
 
     Attributes:
-        system: As the file describes it, but for the sources that devices raise: the distances of
-            their monitors and arrivals are shorter by how late a stamp can be, jitter is longer.
+        system: As it was given, so that building it again makes the same image.
+        stamped: As the hypervisor sees it: `latenz.hypervisor.stamps.as_stamped`.
         mode: How interrupts in foreign slots are handled.
         arrivals: The interrupts that will be raised; those of devices come besides.
         image: What a board starts.
@@ -53,6 +53,7 @@ class Built:
     """
 
     system: System
+    stamped: System
     mode: Mode
     arrivals: Arrivals
     image: Image
@@ -130,8 +131,8 @@ def build_system(
     """
     check_limits(system, where)
     _check_devices(system, where)
-    system = _as_stamped(system, chosen, where)
-    _check_schedulable(system, chosen, where)
+    seen = as_stamped(system, chosen, where)
+    _check_schedulable(seen, chosen, where)
     programs = _programs(system, where)
     plan = MemoryPlan()
     plan.place("configuration", 1)
@@ -140,67 +141,12 @@ def build_system(
     kept = trace_records(system, raised, least_cycles) if records is None else records
     raised = raised.without_devices(system)
     placement = _placed(plan, system, programs, raised, kept)
-    block = configuration(system, chosen, programs, placement, len(raised), least_cycles)
+    block = configuration(seen, chosen, programs, placement, len(raised), least_cycles)
     image = joined(
         read_image(installed("hypervisor.elf")), _segments(block, placement, programs, raised)
     )
     processors = 1 + max(each.cpu for each in hosted_partitions(system))
-    return Built(system, chosen, raised, image, tuple(plan.regions), processors)
-
-
-def longest_section_ns(system: System) -> int:
-    """Return how long the hypervisor can be at work before it stamps a device's interrupt."""
-    platform = system.platform
-    tops = (each.top_ns + platform.monitor_ns for each in system.sources)
-    return max(platform.slot_switch_ns, platform.schedule_ns + platform.context_switch_ns, *tops, 0)
-
-
-def _stamp_late_ns(system: System, mode: Mode) -> dict[str, int]:
-    """Return how late the stamp of each source's device can be.
-
-    The hypervisor may be at work. And a device's interrupt that comes before the bottom handler of
-    the one before has ended is stamped when it ends.
-    """
-    section_ns = longest_section_ns(system)
-    judged = replace(system, sources=tuple(map(_in_the_long_run, system.sources)))
-    late_ns = {}
-    for source, found in zip(system.sources, bound(judged, mode).sources, strict=True):
-        latency_ns = found.wcrt_ns or 0
-        waits = latency_ns > shortest_distance_ns(source.arrival)
-        late_ns[source.name] = section_ns + (latency_ns if waits else 0)
-    return late_ns
-
-
-def _as_stamped(system: System, mode: Mode, where: Where) -> System:
-    """Shorten distances of devices' monitors and arrivals by how late a stamp can be.
-
-    Else other guests could have interrupts denied that keep their distances, or have their source
-    masked: they only have to keep the hypervisor busy when the first of two comes.
-    """
-    if not any(map(system.is_device, range(len(system.sources)))):
-        return system
-    late_ns = longest_section_ns(system)
-    stamp_late_ns = _stamp_late_ns(system, mode)
-    sources = list(system.sources)
-    for at, source in enumerate(sources):
-        if not system.is_device(at):
-            continue
-        sources[at] = source = replace(
-            source, arrival=stamped(source.arrival, stamp_late_ns[source.name])
-        )
-        if source.monitor is None:
-            continue
-        longest_ns = source.monitor.distances_ns[-1]
-        if longest_ns <= late_ns:
-            raise BadInput(
-                f"{longest_ns} ns are no more than the {late_ns} ns that the hypervisor may be at "
-                "work before it stamps the device's interrupt",
-                where(("source", at, "monitor")),
-                "give it longer distances, or no monitor",
-            )
-        shorter = tuple(max(each - late_ns, 0) for each in source.monitor.distances_ns)
-        sources[at] = replace(source, monitor=replace(source.monitor, distances_ns=shorter))
-    return replace(system, sources=tuple(sources))
+    return Built(system, seen, chosen, raised, image, tuple(plan.regions), processors)
 
 
 def _check_schedulable(system: System, mode: Mode, where: Where) -> None:
@@ -209,7 +155,7 @@ def _check_schedulable(system: System, mode: Mode, where: Where) -> None:
     Random arrivals have no worst case, but their image holds a list of them: they are judged by
     their mean. Monitors are taken to have learned: what gathers while they learn is served then.
     """
-    judged = replace(system, sources=tuple(map(_in_the_long_run, system.sources)))
+    judged = replace(system, sources=tuple(map(in_the_long_run, system.sources)))
     for at, source in enumerate(bound(judged, mode).sources):
         if source.verdict != "bounded":
             raise BadInput(
@@ -217,13 +163,6 @@ def _check_schedulable(system: System, mode: Mode, where: Where) -> None:
                 where(("source", at)),
                 "latenz bound tells more",
             )
-
-
-def _in_the_long_run(source: Source) -> Source:
-    source, arrival = replace(source, learning=None), source.arrival
-    if not isinstance(arrival, Exponential):
-        return source
-    return replace(source, arrival=Periodic(max(arrival.mean_ns, arrival.min_distance_ns)))
 
 
 def _check_devices(system: System, where: Where) -> None:

@@ -11,6 +11,7 @@ from latenz.analysis.simulate import Irqs, Simulator, Times, simulated_irqs
 from latenz.hypervisor.build import Built
 from latenz.hypervisor.costs import with_costs
 from latenz.hypervisor.results import Measured
+from latenz.hypervisor.stamps import as_stamped
 from latenz.system import RecordedTrace, System
 
 _LONGEST_VECTOR = 64
@@ -58,13 +59,13 @@ def compared(
 
     Args:
         system: What was run, with the monitors that it had after learning.
-        built: Its mode and interrupts.
+        built: Its mode and interrupts, and which sources learned.
         run: What it showed; complete.
         monitored_from_ns: When each source's monitor was switched on, where that was not at once.
     """
     assert run.costs is not None  # noqa: S101 - complete runs have them
     assert run.sections is not None  # noqa: S101 - likewise
-    costly, _ = with_costs(system, run.costs, run.sections)
+    costly, _ = with_costs(as_stamped(system, built.mode), run.costs, run.sections)
     masked = {at for at, each in enumerate(run.statistics.sources) if each.masked}
     seen = built.arrivals.by_source(system, run.irqs, masked)
     simulator = Simulator(
@@ -79,12 +80,20 @@ def compared(
     simulated = Irqs(
         *(np.concatenate([getattr(x, name) for x in batches]) for name in Irqs.__slots__)
     )
-    bounds_ns = {
-        each.name: each.wcrt_ns for each in bound(_as_arrived(costly, seen), built.mode).sources
-    }
+    judged = _as_arrived(_with_learning(costly, built.system), seen)
+    bounds_ns = {each.name: each.wcrt_ns for each in bound(judged, built.mode).sources}
     return Comparison(
         len(run.irqs.source), _alike(run.irqs, simulated), bounds_ns, _exceeding(run, bounds_ns)
     )
+
+
+def _with_learning(system: System, other: System) -> System:
+    """Return a system whose sources learn as those of another: bounds hold from the start on."""
+    sources = (
+        replace(source, learning=each.learning)
+        for source, each in zip(system.sources, other.sources, strict=True)
+    )
+    return replace(system, sources=tuple(sources))
 
 
 def _as_arrived(system: System, arrivals: list[Times]) -> System:

@@ -2,8 +2,12 @@
 
 from dataclasses import replace
 
+from latenz.analysis.bound import bound
 from latenz.analysis.native import limit_of
-from latenz.system import Distances, Exponential, Periodic
+from latenz.durations import format_duration
+from latenz.errors import BadInput
+from latenz.hypervisor.configuration import Where
+from latenz.system import Distances, Exponential, Mode, Monitor, Periodic, Source, System
 from latenz.system.fields import LONGEST_NS
 from latenz.system.model import Arrival
 
@@ -37,3 +41,102 @@ def stamped(arrival: Arrival, late_ns: int) -> Arrival:
     if any(shorter):
         return Distances(shorter)
     return Exponential(max(distances_ns[-1] // len(distances_ns), 1))
+
+
+def longest_section_ns(system: System) -> int:
+    """Return how long the hypervisor can be at work before it stamps a device's interrupt."""
+    platform = system.platform
+    tops = (each.top_ns + platform.monitor_ns for each in system.sources)
+    return max(platform.slot_switch_ns, platform.schedule_ns + platform.context_switch_ns, *tops, 0)
+
+
+def stamp_late_ns(system: System, mode: Mode) -> dict[str, int]:
+    """Return how late the stamp of each source's device can be.
+
+    The hypervisor may be at work. And a device's interrupt that comes before the bottom handler of
+    the one before has ended is stamped when it ends.
+    """
+    section_ns = longest_section_ns(system)
+    judged = replace(system, sources=tuple(map(in_the_long_run, system.sources)))
+    late_ns = {}
+    for source, found in zip(system.sources, bound(judged, mode).sources, strict=True):
+        latency_ns = found.wcrt_ns or 0
+        waits = latency_ns > shortest_distance_ns(source.arrival)
+        late_ns[source.name] = section_ns + (latency_ns if waits else 0)
+    return late_ns
+
+
+def as_stamped(system: System, mode: Mode, where: Where = lambda _place: "system") -> System:
+    """Return a system as the hypervisor sees it: sources of devices come as they are stamped.
+
+    Distances of their monitors and arrivals are shorter by how late a stamp can be, jitter is
+    longer. Else other guests could have interrupts denied that keep their distances, or have their
+    source masked: they only have to keep the hypervisor busy when the first of two comes.
+
+    Args:
+        system: As it is; not one that this has returned.
+        mode: How interrupts in foreign slots are handled.
+        where: Tells where something of the system was written down, for messages.
+
+    Raises:
+        BadInput: Nothing is left of a monitor.
+    """
+    if not any(map(system.is_device, range(len(system.sources)))):
+        return system
+    late_ns = stamp_late_ns(system, mode)
+    section_ns = longest_section_ns(system)
+    sources = list(system.sources)
+    for at, source in enumerate(sources):
+        if system.is_device(at):
+            monitor = _shorter(source.monitor, section_ns, where(("source", at, "monitor")))
+            arrival = stamped(source.arrival, late_ns[source.name])
+            sources[at] = replace(source, arrival=arrival, monitor=monitor)
+    return replace(system, sources=tuple(sources))
+
+
+def stamp_assumptions(system: System, mode: Mode) -> tuple[str, ...]:
+    """Return what a bound of a system as stamped takes for granted besides."""
+    if not any(map(system.is_device, range(len(system.sources)))):
+        return ()
+    late_ns = stamp_late_ns(system, mode)
+    return tuple(
+        f"{source.name} is a device's, as the hypervisor stamps it: up to "
+        f"{format_duration(late_ns[source.name])} late, so that distances are shorter; its latency "
+        "begins with the stamp"
+        for at, source in enumerate(system.sources)
+        if system.is_device(at)
+    )
+
+
+def without_limit(system: System) -> list[str]:
+    """Return the sources of devices that rule R7 does not limit, in a system as stamped.
+
+    They have no minimum distance, or none that is left as late as they can be stamped.
+    """
+    return [
+        source.name
+        for at, source in enumerate(system.sources)
+        if system.is_device(at) and not any(limit_of(source.arrival))
+    ]
+
+
+def _shorter(monitor: Monitor | None, late_ns: int, where: str) -> Monitor | None:
+    if monitor is None:
+        return None
+    longest_ns = monitor.distances_ns[-1]
+    if longest_ns <= late_ns:
+        raise BadInput(
+            f"{longest_ns} ns are no more than the {late_ns} ns that the hypervisor may be at "
+            "work before it stamps the device's interrupt",
+            where,
+            "give it longer distances, or no monitor",
+        )
+    return Monitor(tuple(max(each - late_ns, 0) for each in monitor.distances_ns))
+
+
+def in_the_long_run(source: Source) -> Source:
+    """Return a source with a worst case: after learning, and random arrivals by their mean."""
+    source, arrival = replace(source, learning=None), source.arrival
+    if not isinstance(arrival, Exponential):
+        return source
+    return replace(source, arrival=Periodic(max(arrival.mean_ns, arrival.min_distance_ns)))

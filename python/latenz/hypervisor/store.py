@@ -56,7 +56,7 @@ def keep(writer: RunWriter, name: str, built: Built, boot: Boot, bench: str) -> 
     (folder / TRACE_FILE).write_bytes(boot.trace)
     if boot.statistics:
         (folder / STATISTICS_FILE).write_bytes(boot.statistics)
-    write_system(built.system, folder / _SYSTEM_FILE)
+    write_system(built.stamped, folder / _SYSTEM_FILE)
     names = [source.name for source in built.system.sources]
     times_ns = built.arrivals.by_source(built.system, run.irqs)
     write_arrivals(dict(zip(names, times_ns, strict=True)), folder / _ARRIVALS_FILE)

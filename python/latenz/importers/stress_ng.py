@@ -62,6 +62,12 @@ def _take_line(source: Source, known: dict[str, Any], line: int, text: str) -> N
 def _set(source: Source, number: int, known: dict[str, Any]) -> SampleSet:
     notes = [f"mode {known['mode']} ns", f"percentiles: {', '.join(known['percentiles'])[:500]}"]
     figures = {key: value for key, value in known.items() if key in Reported.model_fields}
+    low, median, high = known["min_ns"], known.get("median_ns"), known["max_ns"]
+    if median is not None and not float(low) <= median <= float(high):
+        raise source.bad(
+            f"cyclic{number}: the median {median:.0f} ns is not between the minimum {low} ns"
+            f" and the maximum {high} ns"
+        )
     if "needed" in known and "kept" in known:
         figures["n"] = known["kept"]
         notes.append(f"only the first {known['kept']} of {known['needed']} samples were kept")

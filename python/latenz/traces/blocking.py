@@ -27,12 +27,14 @@ class Piece(NamedTuple):
         name: What went on.
         start_ns: From when.
         end_ns: Until when.
+        cpu: On whose time it depended; None: not known.
     """
 
     kind: Kind
     name: str
     start_ns: int
     end_ns: int
+    cpu: int | None = None
 
 
 class Lock(NamedTuple):
@@ -115,16 +117,16 @@ class Chain:
                 for each in self._slept(part, seen)
             ]
         if state == "running":
-            return [Piece("blocked", name, part.start_ns, part.end_ns)]
+            return [Piece("blocked", name, part.start_ns, part.end_ns, cpu)]
         pieces = []
         at_ns = part.start_ns
         for each in self._occupancy.of(cpu, part.start_ns, part.end_ns):
             if each.start_ns > at_ns:
-                pieces.append(Piece("blocked", name, at_ns, each.start_ns))
-            pieces.append(_held_up(each, part, name))
+                pieces.append(Piece("blocked", name, at_ns, each.start_ns, cpu))
+            pieces.append(_held_up(each, part, name)._replace(cpu=cpu))
             at_ns = each.end_ns
         if at_ns < part.end_ns:
-            pieces.append(Piece("blocked", name, at_ns, part.end_ns))
+            pieces.append(Piece("blocked", name, at_ns, part.end_ns, cpu))
         return pieces
 
     def _waker(self, wait: _Wait) -> "_Waker | None":

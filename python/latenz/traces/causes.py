@@ -1,7 +1,7 @@
 """What is told of a late moment: its causes, each with its share of the time and the evidence."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from latenz.traces.evidence import Confidence, Part
 from latenz.traces.wakeups import Window
@@ -22,6 +22,8 @@ class Share:
         advice: What helps besides.
         alternatives: What else it could be; nothing if it is certain.
         record: Events that would decide, as SYSTEM:EVENT.
+        side: Where it was, if a guest was explained with its host: `guest`, `host`, or empty
+            for what neither tells.
     """
 
     cause: str
@@ -34,6 +36,7 @@ class Share:
     advice: str
     alternatives: tuple[str, ...] = ()
     record: tuple[str, ...] = ()
+    side: Literal["", "guest", "host"] = ""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Cause:
         cpu: Where.
         window: What was explained.
         shares: All causes, the largest first.
+        guest: Of which guest's trace, if guests were explained with their host; else empty.
     """
 
     rank: int
@@ -57,6 +61,7 @@ class Cause:
     cpu: int
     window: Window
     shares: tuple[Share, ...]
+    guest: str = ""
 
     @property
     def first(self) -> Share:
@@ -81,4 +86,6 @@ class Cause:
             "alternatives": list(first.alternatives),
             "record": list(first.record),
             "shares": [asdict(share) for share in self.shares],
+            "side": first.side,
+            "guest": self.guest,
         }

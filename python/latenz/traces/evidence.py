@@ -133,6 +133,10 @@ _SENTENCES = {
     "low-frequency": "the thread itself ran for {share} on a slow CPU: {named}",
     "own-execution": "the thread itself ran for {share}",
     "scheduling": "entering the interrupt and switching threads took {share}",
+    "halt-wakeup": "the virtual CPU slept, as its guest had halted, and waking it took {share}: "
+    "{named}",
+    "qemu-lock": "the virtual CPU's thread slept in QEMU for {share}, {named}",
+    "nested-exit": "exits of the guest's own guest took {share}: {named}",
     "unknown": "the trace does not tell about {share}",
     "exit": "handling the exit {reason} took {share}: {named}",
 }

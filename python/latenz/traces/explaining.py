@@ -59,13 +59,13 @@ def explain(trace: "Trace", worst: int = 10, samples: Path | None = None) -> Exp
             )
         return explain_late(trace, late)
     summary = trace.summary(worst)
-    candidates = [window_of(each) for each in summary.worst if _believable(each, summary)]
+    candidates = [window_of(each) for each in summary.worst if believable(each, summary)]
     waits = [each for each in candidates if each.kind != "gap"]
     gaps = [each for each in candidates if each.kind == "gap"]
-    found, notes = _explained(trace, summary, _chosen(waits, worst))
-    more, _ = _explained(trace, summary, _chosen(gaps, worst))
+    found, notes = _explained(trace, summary, chosen(waits, worst))
+    more, _ = _explained(trace, summary, chosen(gaps, worst))
     sure = [each for each in more if not found or _is_sure_gap(each)]
-    return Explained(tuple(_ranked([*found, *sure])[:worst]), tuple(notes))
+    return Explained(tuple(ranked([*found, *sure])[:worst]), tuple(notes))
 
 
 def explain_late(trace: "Trace", late: Sequence[Late]) -> Explained:
@@ -103,7 +103,7 @@ def explain_in(paths: Sequence[Path], late: Sequence[Late]) -> Explained:
         told = {(cause.t_ns, cause.cpu) for cause in found}
         rest = [each for each in rest if (each.t_ns, each.cpu) not in told]
     notes += _missing(len(late), len(rest), notes)
-    return Explained(tuple(_ranked(causes)), (*unplaced, *notes))
+    return Explained(tuple(ranked(causes)), (*unplaced, *notes))
 
 
 def _placed(late: Sequence[Late]) -> tuple[list[Late], list[str]]:
@@ -161,7 +161,7 @@ def _file_of(folder: Path, name: str) -> Path:
     return path
 
 
-def _believable(candidate: "Candidate", summary: "Summary") -> bool:
+def believable(candidate: "Candidate", summary: "Summary") -> bool:
     """Return whether it was late at all, and no timer that may have been cancelled untraced."""
     is_late = candidate.latency_ns > 0  # what took less than the clock's resolution is not
     return is_late and (candidate.kind != "gap" or "hrtimer_cancel" in (summary.names or {}))
@@ -184,7 +184,7 @@ def _clocks_differ(trace: "Trace", summary: "Summary") -> str | None:
     return None
 
 
-def _chosen(windows: Sequence[Window], most: int) -> list[Window]:
+def chosen(windows: Sequence[Window], most: int) -> list[Window]:
     """Return the longest windows, without those that are a part of another one's story."""
     kept: list[Window] = []
     for each in sorted(windows, key=lambda window: -window.latency_ns):
@@ -208,9 +208,9 @@ def _explained(
     Of windows with very many events only the beginning is looked at, so that time and memory stay
     bounded: each has its share of the events, whatever the others take.
     """
-    most = max(_FEWEST_EVENTS, _MOST_EVENTS // max(1, len(windows)))
+    most = most_events(windows)
     found, notes = [], []
-    for window, looked in zip(windows, _looked_at(trace, summary, windows, most), strict=True):
+    for window, looked in zip(windows, looked_at(trace, summary, windows, most), strict=True):
         end_ns = None
         if looked.length_ns < window.latency_ns:
             end_ns = window.start_ns + looked.length_ns
@@ -218,10 +218,16 @@ def _explained(
             notes.append(f"{window.what()}: of {length} only the first {part} were looked at")
         scene = Scene(looked.events, looked.start_ns, summary.losses, end_ns)
         found.append(scene.explain(window, 0, looked.length_ns))
-    return _ranked(found), notes
+    return ranked(found), notes
 
 
-def _ranked(causes: Sequence[Cause]) -> list[Cause]:
+def most_events(windows: Sequence[Window]) -> int:
+    """Return how many events of each window are looked at."""
+    return max(_FEWEST_EVENTS, _MOST_EVENTS // max(1, len(windows)))
+
+
+def ranked(causes: Sequence[Cause]) -> list[Cause]:
+    """Return causes with their ranks, the longest wait first."""
     ordered = sorted(causes, key=lambda cause: -cause.latency_ns)
     return [replace(each, rank=rank) for rank, each in enumerate(ordered, 1)]
 
@@ -242,15 +248,17 @@ def _surroundings(window: Window, summary: "Summary") -> tuple[int, int]:
     )
 
 
-class _Looked(NamedTuple):
+class Looked(NamedTuple):
+    """What is looked at of a wait, and around it."""
+
     events: "Sequence[Event]"
     start_ns: int  # when they begin, a while before the window
     length_ns: int  # how much of the window they cover
 
 
-def _looked_at(
+def looked_at(
     trace: "Trace", summary: "Summary", windows: Sequence[Window], most: int
-) -> Iterator[_Looked]:
+) -> Iterator[Looked]:
     """Yield the first events of each window, after those of the time before, read in one go."""
     spans = [_surroundings(each, summary) for each in windows]
     parts = [
@@ -269,4 +277,4 @@ def _looked_at(
         if end - begin >= most:
             end = begin + most
             length_ns = min(length_ns, times[end - 1] - window.start_ns)
-        yield _Looked(events[first:end], start_ns, length_ns)
+        yield Looked(events[first:end], start_ns, length_ns)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from latenz.traces.advice import remedy
-from latenz.traces.blocking import Chain
+from latenz.traces.blocking import Chain, Piece
 from latenz.traces.causes import Cause, Share
 from latenz.traces.evidence import Tally, sentence
 from latenz.traces.interprocessor import is_interprocessor
@@ -27,7 +27,7 @@ State = Literal["due", "ready", "running", "blocked"]
 _REAL_TIME = 100  # priorities below, as the kernel counts, are real-time
 _STORM_COUNT = 10
 _STORM_EVERY_NS = 250_000
-_ENTRY_NS = 10_000  # entering an interrupt and switching threads take this long without any cause
+ENTRY_NS = 10_000  # entering an interrupt and switching threads take this long without any cause
 _DEEPEST_IDLE_NS = 1_500_000  # no idle state of x86 or Arm takes longer to leave
 _SHALLOW_IDLE_NS = 60_000  # leaving the shallowest one, also in a virtual machine
 _FIRST_STATES: dict[str, State] = {
@@ -46,7 +46,7 @@ _HELD = {
 
 
 @dataclass(frozen=True)
-class _Phase:
+class Phase:
     """What the waiting thread did for a while, and on which CPU's time it depended."""
 
     start_ns: int
@@ -69,25 +69,20 @@ class Explanation:
         self.tallies: dict[str, Tally] = defaultdict(Tally)
         self._chosen: dict[int, Choice | None] = {}
         self._moves: list[str] = []
-        self._interrupted_ns: dict[_Phase, int] = {}
-        self._work: dict[_Phase, dict[tuple[str, int], tuple[int, int]]] = {}
+        self._interrupted_ns: dict[Phase, int] = {}
+        self._work: dict[Phase, dict[tuple[str, int], tuple[int, int]]] = {}
 
     def cause(self, rank: int) -> Cause:
         """Return why it was so long; rank: 1 is the longest wait."""
         for phase in self._phases():
             if phase.state == "blocked":
                 self._blocked(phase)
-                continue
-            for stretch in self.scene.occupancy.of(phase.cpu, phase.start_ns, phase.end_ns):
-                self._give(phase, stretch)
+            else:
+                self._divide(phase)
         self._join_storm()
         self._note_moves()
         window = self.window
-        known_ns = sum(tally.total_ns for tally in self.tallies.values())
-        if known_ns < window.latency_ns:
-            tally = self.tallies["unknown"]
-            tally.add_time("not traced", window.latency_ns - known_ns, 0)
-        shares = [self._share(name, tally) for name, tally in self.tallies.items()]
+        shares = self._shares()
         shares.sort(key=lambda share: (share.cause == "unknown", -share.share_ns, share.cause))
         if shares and shares[0].share_ns == 0:
             shares = shares[:1]
@@ -101,18 +96,31 @@ class Explanation:
             tuple(_unknown_first(shares)),
         )
 
+    def _divide(self, phase: Phase) -> None:
+        """Give the time of a phase to what had the CPU that the thread depended on."""
+        for stretch in self.scene.occupancy.of(phase.cpu, phase.start_ns, phase.end_ns):
+            self._give(phase, stretch)
+
+    def _shares(self) -> list[Share]:
+        """Return all causes, in any order; what nobody has is `unknown`."""
+        known_ns = sum(tally.total_ns for tally in self.tallies.values())
+        if known_ns < self.window.latency_ns:
+            tally = self.tallies["unknown"]
+            tally.add_time("not traced", self.window.latency_ns - known_ns, 0)
+        return [self._share(name, tally) for name, tally in self.tallies.items()]
+
     def _note_moves(self) -> None:
         """Tell with the largest cause that the thread was moved while it was ready."""
         if self._moves and self.tallies:
             largest = max(self.tallies.values(), key=lambda tally: tally.total_ns)
             largest.notes.add(f"ready, the thread was moved {', then '.join(self._moves[:3])}")
 
-    def _phases(self) -> list[_Phase]:
+    def _phases(self) -> list[Phase]:
         """Follow the waiting thread through the window."""
         window = self.window
         state = _FIRST_STATES.get(window.kind) or self._state_before()
         cpu, since_ns = window.cpu, window.start_ns
-        phases: list[_Phase] = []
+        phases: list[Phase] = []
         events = (
             self.scene.of_thread(window.pid, window.start_ns, window.end_ns)
             if window.pid is not None
@@ -125,9 +133,9 @@ class Explanation:
                 self._moves.append(f"from CPU {cpu} to CPU {where}")
             if (after, where) != (state, cpu):
                 if event.t_ns > since_ns:
-                    phases.append(_Phase(since_ns, event.t_ns, state, cpu))
+                    phases.append(Phase(since_ns, event.t_ns, state, cpu))
                 state, cpu, since_ns = after, where, event.t_ns
-        return [*phases, _Phase(since_ns, window.end_ns, state, cpu)]
+        return [*phases, Phase(since_ns, window.end_ns, state, cpu)]
 
     def _state_before(self) -> State:
         """Return what the thread did when its timer was due; it may not have been asleep yet."""
@@ -151,7 +159,7 @@ class Explanation:
             return "running", event.cpu
         return ("ready" if could_run(event.fields.get("prev_state")) else "blocked"), event.cpu
 
-    def _blocked(self, phase: _Phase) -> None:
+    def _blocked(self, phase: Phase) -> None:
         """Follow the thread that it waited for."""
         window, scene = self.window, self.scene
         lock = scene.locks.of(window.pid or -1, phase.start_ns)
@@ -160,7 +168,7 @@ class Explanation:
             kind = "mmap-lock" if lock is not None and lock.is_of_memory else "blocked"
             kind = piece.kind if piece.kind != "blocked" else kind
             tally = self.tallies[kind]
-            tally.add_time(piece.name, piece.end_ns - piece.start_ns, piece.start_ns)
+            tally.add_time(piece.name, self._own_ns(piece), piece.start_ns)
             if lock is not None and lock.name:
                 tally.notes.add(f"it waited for {lock.name}")
             if lock is not None and lock.boosted:
@@ -170,7 +178,11 @@ class Explanation:
                 other = other if piece.name != "asleep" else "a sleep that was meant"
                 tally.doubt("likely", other, "lock:contention_begin", "sched:sched_pi_setprio")
 
-    def _give(self, phase: _Phase, stretch: Stretch) -> None:
+    def _own_ns(self, piece: Piece) -> int:
+        """Return for how long a piece of a sleep is this machine's own doing: all of it."""
+        return piece.end_ns - piece.start_ns
+
+    def _give(self, phase: Phase, stretch: Stretch) -> None:
         """Give a stretch of the CPU's time to a cause."""
         if stretch.kind == "nmi":
             self.tallies["nmi"].add(stretch.name, stretch)
@@ -185,7 +197,7 @@ class Explanation:
         else:
             self._untaken(phase, stretch)
 
-    def _interrupted(self, phase: _Phase, stretch: Stretch) -> None:
+    def _interrupted(self, phase: Phase, stretch: Stretch) -> None:
         if stretch.kind == "softirq" or not is_interprocessor(stretch):
             kind = "softirq" if stretch.kind == "softirq" else "interrupt"
             self.tallies[kind].add(stretch.name, stretch)
@@ -242,7 +254,7 @@ class Explanation:
         else:
             self.tallies["own-execution"].add(stretch.name, stretch)
 
-    def _waiting(self, phase: _Phase, stretch: Stretch) -> None:
+    def _waiting(self, phase: Phase, stretch: Stretch) -> None:
         """The thread could have run, but something else had its CPU."""
         name = "idle" if stretch.kind == "idle" else f"{stretch.name}-{stretch.pid}"
         priority = self.window.priority
@@ -254,14 +266,14 @@ class Explanation:
             self._idle(stretch, phase)
         elif not lower or priority >= _REAL_TIME:
             self.tallies[self._preempted_by(stretch)].add(name, stretch)
-        elif stretch.length_ns > _ENTRY_NS and self._surely_gone(stretch, phase.cpu):
+        elif stretch.length_ns > ENTRY_NS and self._surely_gone(stretch, phase.cpu):
             self._gone(stretch)
-        elif phase.end_ns - phase.start_ns <= _ENTRY_NS:
+        elif phase.end_ns - phase.start_ns <= ENTRY_NS:
             self.tallies["scheduling"].add(name, stretch)
         else:
             self._held(phase, stretch)
 
-    def _choice(self, phase: _Phase) -> Choice | None:
+    def _choice(self, phase: Phase) -> Choice | None:
         """Return whether the scheduler chose something less urgent though the thread was ready."""
         if phase.start_ns not in self._chosen:
             self._chosen[phase.start_ns] = self.scene.wakings.lower_chosen(
@@ -288,7 +300,7 @@ class Explanation:
         handles = stretch.name.startswith(("irq/", "ksoftirqd/", "ktimers/"))
         return "threaded-interrupt" if handles else "preempted"
 
-    def _held(self, phase: _Phase, stretch: Stretch) -> None:
+    def _held(self, phase: Phase, stretch: Stretch) -> None:
         """A less urgent thread went on: it was in a part of the kernel that is not preemptible."""
         start_ns, end_ns = stretch.start_ns, stretch.end_ns
         scene = self.scene
@@ -296,7 +308,7 @@ class Explanation:
         hold = scene.preemption.hold(phase.cpu, stretch.pid, start_ns, end_ns)
         tally = self.tallies["console-output" if is_printing else "preemption-off"]
         tally.add(self._with_function(stretch, phase.cpu, hold), stretch)
-        if stretch.length_ns > _ENTRY_NS and _HELD[hold.by]:
+        if stretch.length_ns > ENTRY_NS and _HELD[hold.by]:
             tally.notes.add(_HELD[hold.by])
         if not scene.preemption.asked(phase.cpu, phase.start_ns, phase.end_ns):
             other = "the CPU learnt late that it was to switch"
@@ -306,9 +318,9 @@ class Explanation:
         if not (hold.function or scene.functions.known):
             tally.record.add("sched:sched_waking with stacks")
 
-    def _untaken(self, phase: _Phase, stretch: Stretch) -> None:
+    def _untaken(self, phase: Phase, stretch: Stretch) -> None:
         """A timer was due, but the CPU did something else, or nothing."""
-        if stretch.length_ns <= _ENTRY_NS:
+        if stretch.length_ns <= ENTRY_NS:
             self.tallies["scheduling"].add("interrupt entry", stretch)
         elif self._interrupted_before(phase, stretch):
             self.tallies["timer-late"].add(f"{stretch.name}-{stretch.pid}", stretch)
@@ -319,7 +331,7 @@ class Explanation:
         else:
             self._gap(stretch, phase.cpu)
 
-    def _irqs_seen_off(self, phase: _Phase, stretch: Stretch) -> bool:
+    def _irqs_seen_off(self, phase: Phase, stretch: Stretch) -> bool:
         """Return whether interrupts were off: an event says so, or the CPU worked and took none."""
         hold = self.scene.preemption.hold(phase.cpu, stretch.pid, stretch.start_ns, stretch.end_ns)
         came = self.scene.functions.came(phase.cpu, stretch.pid, stretch.end_ns)
@@ -327,7 +339,7 @@ class Explanation:
             return True
         return came != "user space" and self._worked(phase, stretch)
 
-    def _interrupted_before(self, phase: _Phase, stretch: Stretch) -> bool:
+    def _interrupted_before(self, phase: Phase, stretch: Stretch) -> bool:
         """Return whether an interrupt was taken after the timer was due and before a stretch."""
         if phase not in self._interrupted_ns:
             self._interrupted_ns[phase] = next(
@@ -340,7 +352,7 @@ class Explanation:
             )
         return self._interrupted_ns[phase] < stretch.start_ns
 
-    def _worked(self, phase: _Phase, stretch: Stretch) -> bool:
+    def _worked(self, phase: Phase, stretch: Stretch) -> bool:
         """Return whether the same thread left other traces meanwhile: the CPU was running."""
         if phase not in self._work:
             work = self._work[phase] = {}
@@ -350,7 +362,7 @@ class Explanation:
         count, total_ns = self._work[phase].get((stretch.kind, stretch.pid), (0, 0))
         return count > 1 and stretch.length_ns < 0.9 * total_ns
 
-    def _idle(self, stretch: Stretch, phase: _Phase) -> None:
+    def _idle(self, stretch: Stretch, phase: Phase) -> None:
         """The CPU was idle though something was to be done."""
         state = stretch.idle_state
         limit_ns = _DEEPEST_IDLE_NS if state else _SHALLOW_IDLE_NS
@@ -358,20 +370,20 @@ class Explanation:
             self.tallies["cgroup-quota"].add("idle", stretch)
             return
         if stretch.length_ns > limit_ns or (
-            stretch.length_ns > _ENTRY_NS and self._surely_gone(stretch, phase.cpu)
+            stretch.length_ns > ENTRY_NS and self._surely_gone(stretch, phase.cpu)
         ):
             self._gap(stretch, phase.cpu)
             return
         tally = self.tallies["host-idle"]
         if state is None:
-            if stretch.length_ns > _ENTRY_NS:
+            if stretch.length_ns > ENTRY_NS:
                 tally.doubt("perhaps", "", "power:cpu_idle")
             tally.add("idle (its state was not traced)", stretch)
         else:
             tally.doubt("likely", "firmware or a host that had the CPU meanwhile")
             tally.add(f"idle state {state}", stretch)
 
-    def _quota_used_up(self, phase: _Phase) -> bool:
+    def _quota_used_up(self, phase: Phase) -> bool:
         """Return whether an ordinary thread could run on when its group's period began anew."""
         functions = ("sched_cfs_period_timer", "sched_cfs_slack_timer")
         is_ordinary = phase.state == "ready" and self.window.priority >= _REAL_TIME

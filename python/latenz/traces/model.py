@@ -147,6 +147,42 @@ class Losses:
 
 
 @dataclass(frozen=True)
+class RecordedGuest:
+    """A guest that was recorded together with the host that a file is of.
+
+    Attributes:
+        name: As trace-cmd was told it.
+        id: Of the guest's file.
+        vcpus: The host's thread by the number of the guest's CPU.
+    """
+
+    name: str
+    id: str
+    vcpus: dict[int, int]
+
+
+@dataclass(frozen=True)
+class Session:
+    """What trace-cmd writes into files that were recorded together.
+
+    Attributes:
+        id: Of this file, in hex; `0x0`: it has none.
+        peer: Of the host's file, if this one is a guest's.
+        has_shifts: It tells how its clock becomes the host's.
+        tsc_multiplier: Times are cycles, (cycles * multiplier) >> shift are ns; 0: they are not.
+        tsc_shift: See there.
+        guests: Those of a host.
+    """
+
+    id: str = "0x0"
+    peer: str = "0x0"
+    has_shifts: bool = False
+    tsc_multiplier: int = 0
+    tsc_shift: int = 0
+    guests: tuple[RecordedGuest, ...] = ()
+
+
+@dataclass(frozen=True)
 class Summary:
     """All that one pass over a trace tells."""
 
@@ -169,6 +205,7 @@ class Summary:
     names: dict[str, int] | None = None
     vcpus: tuple[VirtualCpu, ...] = ()
     worst: tuple[Candidate, ...] = ()
+    session: Session = Session()
 
     @property
     def has_exit_events(self) -> bool:

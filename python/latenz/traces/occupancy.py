@@ -50,6 +50,7 @@ class Stretch:
         entered_ns: When the interrupt, softirq, idle state or exit began that this is a part of.
         idle_state: Of an idle CPU: the state that it entered; None: not known.
         reason: Of an exit: its reason.
+        taken_ns: Of a guest's CPU: for how much of it the host had the CPU.
     """
 
     start_ns: int
@@ -61,11 +62,12 @@ class Stretch:
     entered_ns: int
     idle_state: int | None = None
     reason: str | None = None
+    taken_ns: int = 0
 
     @property
     def length_ns(self) -> int:
-        """How long it lasted."""
-        return self.end_ns - self.start_ns
+        """How long it lasted, without what the host took."""
+        return self.end_ns - self.start_ns - self.taken_ns
 
     def within(self, start_ns: int, end_ns: int) -> "Stretch":
         """Return the part of it that lies in a window."""

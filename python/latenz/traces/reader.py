@@ -10,7 +10,7 @@ import stat
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from latenz.errors import BadInput
 from latenz.programs import probe_program
@@ -21,10 +21,18 @@ from latenz.traces.model import (
     Exits,
     Loss,
     Lost,
+    RecordedGuest,
+    Session,
     Summary,
     Trace,
     VirtualCpu,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    IntArray = NDArray[np.int64]
 
 _START = 65536
 _ADDRESS = re.compile(r"0x[0-9a-f]{1,16}|[0-9a-f]{16}")
@@ -63,10 +71,18 @@ def open_trace(path: Path) -> Trace:
 
 
 class RecordedTrace:
-    """Events as they were recorded, read from the file again for each new question."""
+    """Events as they were recorded, read from the file again for each new question.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: The file.
+        clock: By which clock times are told: empty, that of the file; `host`, that of the host of
+            this guest, as the file says; `MULTIPLIER:SHIFT:OFFSET`, another one, which is
+            (time * MULTIPLIER >> SHIFT) + OFFSET.
+    """
+
+    def __init__(self, path: Path, clock: str = "") -> None:
         self.path = path
+        self._clock = ["--clock", clock] if clock else []
         self._told: tuple[int, Summary] | None = None
 
     def summary(self, worst: int = 10) -> Summary:
@@ -82,9 +98,7 @@ class RecordedTrace:
 
     def _read(self, worst: int) -> Summary:
         done = subprocess.run(
-            [probe_program("latenz-trace"), "summary", self.path.absolute(), str(worst)],
-            capture_output=True,
-            check=False,
+            self._command("summary", str(worst)), capture_output=True, check=False
         )
         if done.returncode != 0:
             raise self._refusal(done.returncode, done.stderr)
@@ -94,15 +108,35 @@ class RecordedTrace:
             raise BadInput(f"no event can be read ({where})", str(self.path), _REMEDY)
         return _summary(told)
 
+    def _command(self, mode: str, *arguments: str) -> list[str]:
+        program = str(probe_program("latenz-trace"))
+        return [program, *self._clock, mode, str(self.path.absolute()), *arguments]
+
+    def times(self, names: Sequence[str], most: int) -> "IntArray":
+        """Return when events of some names were: rows of time (ns), CPU, thread, place of the name.
+
+        Args:
+            names: Of which events; none: of all.
+            most: Only so many, the first ones.
+        """
+        import numpy as np
+
+        done = subprocess.run(
+            self._command("times", str(most), *names), capture_output=True, check=False
+        )
+        if done.returncode != 0:
+            raise self._refusal(done.returncode, done.stderr)
+        return np.frombuffer(done.stdout, dtype="<i8").reshape(-1, 4)
+
     def events(
         self, windows: Sequence[tuple[int, int]], most: int | None = None
     ) -> Iterator[Event]:
         """Give the events in these windows, by time; of each only the first `most`."""
         if not windows:
             return
-        command = [str(probe_program("latenz-trace")), "events", str(self.path.absolute())]
         limit = "" if most is None else f":{most}"
-        command += [f"{start}:{end}{limit}" for start, end in windows]
+        wanted = (f"{start}:{end}{limit}" for start, end in windows)
+        command = self._command("events", *wanted)
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             try:
                 for line in process.stdout or ():
@@ -157,4 +191,15 @@ def _summary(told: dict[str, Any]) -> Summary:
         vcpus=tuple(VirtualCpu(**each) for each in told["vcpus"]),
         exits=tuple(Exits(**each) for each in told["exits"]),
         worst=tuple(Candidate(**each) for each in told["worst"]),
+        session=_session(told["session"]),
     )
+
+
+def _session(told: dict[str, Any]) -> Session:
+    guests = tuple(
+        RecordedGuest(
+            each["name"], each["id"], {vcpu["cpu"]: vcpu["pid"] for vcpu in each["vcpus"]}
+        )
+        for each in told["guests"]
+    )
+    return Session(**(told | {"guests": guests}))

@@ -100,7 +100,7 @@ class Scene:
             return Explanation(self, self.wakings.refined(window)).cause(rank)
         end_ns = window.start_ns + looked_ns
         known = Explanation(self, self.wakings.refined(replace(window, end_ns=end_ns)))
-        return _with_rest(known.cause(rank), window)
+        return with_rest(known.cause(rank), window)
 
     def of_thread(self, pid: int, start_ns: int, end_ns: int) -> "list[Event]":
         """Return what the scheduler did with a thread in a window, in order."""
@@ -143,7 +143,7 @@ class Scene:
         return True if expected >= _FEW_EVENTS and length_ns > 2 * longest_ns else None
 
 
-def _with_rest(cause: Cause, window: Window) -> Cause:
+def with_rest(cause: Cause, window: Window) -> Cause:
     """Return the cause of the beginning of a wait as one of all of it."""
     rest_ns = window.latency_ns - cause.latency_ns
     evidence = f"the last {format_duration(rest_ns)} were not looked at: too many events"

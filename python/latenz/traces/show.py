@@ -55,7 +55,7 @@ def _table(causes: Sequence[dict[str, Any]], title: str) -> Table:
     for each in causes:
         table.add_row(
             format_duration(each["latency_ns"]),
-            each["what"],
+            f"{each['guest']}: {each['what']}" if each.get("guest") else each["what"],
             _cause(each),
             _evidence(each),
             _remedies(each),
@@ -65,12 +65,16 @@ def _table(causes: Sequence[dict[str, Any]], title: str) -> Table:
 
 def _cause(cause: dict[str, Any]) -> str:
     doubt = "" if cause["confidence"] == "certain" else f" ({cause['confidence']})"
-    return f"{cause['cause']}{doubt}"
+    return f"{_where(cause)}{cause['cause']}{doubt}"
+
+
+def _where(told: dict[str, Any]) -> str:
+    return f"{told['side']}: " if told.get("side") else ""
 
 
 def _evidence(cause: dict[str, Any]) -> str:
     others = [
-        f"{share['cause']} {format_duration(share['share_ns'])}"
+        f"{_where(share)}{share['cause']} {format_duration(share['share_ns'])}"
         for share in cause["shares"][1 : 1 + _OTHERS_SHOWN]
     ]
     told = "; then ".join([cause["evidence"], *([", ".join(others)] if others else [])])

@@ -31,6 +31,12 @@ def unfinished(place: Place) -> Transaction | None:
         return None
     began = found.journal.head.began
     where = str(place.top)
+    if found.journal.head.proof:
+        raise BadInput(
+            f"a proof is under way since {began}",
+            where,
+            "latenz tune prove --resume goes on, latenz tune revert ends it",
+        )
     if found.phase == "applied":
         raise BadInput(f"tunings are applied since {began}", where, "latenz tune revert first")
     if found.phase == "reverting":
@@ -69,18 +75,45 @@ def apply(
         BadInput: Nothing is changed; or, if the message says so, not all could be taken back.
     """
     with locked(place):
-        sweep(place)
-        transaction = unfinished(place)
-        if transaction is None:
-            try:
-                transaction = begin(place, changes, isolated, profile)
-            except OSError as error:
-                where = str(error.filename or place.at(STATE))
-                raise BadInput(_told(error), where, "nothing is changed; make it so") from None
+        return carry_out(place, changes, isolated, profile, stopped=stopped, progress=progress)
+
+
+def carry_out(
+    place: Place,
+    changes: Sequence[AnyChange],
+    isolated: str,
+    profile: str,
+    *,
+    proof: str = "",
+    stopped: Stopped = lambda: False,
+    progress: Progress = lambda _: None,
+) -> Transaction:
+    """Do what `apply` does on a machine that the caller has locked.
+
+    Args:
+        place: The machine.
+        changes: As for `apply`.
+        isolated: The CPUs chosen, as a list.
+        profile: What the machine is for.
+        proof: The folder of the proof that tries it; empty if it was asked for.
+        stopped: As for `apply`.
+        progress: As for `apply`.
+
+    Raises:
+        BadInput: As `apply`.
+    """
+    sweep(place)
+    transaction = unfinished(place)
+    if transaction is None:
         try:
-            transaction.carry_out(stopped, progress)
-        except (BadInput, OSError) as mistake:
-            _roll_back(transaction, mistake)
+            transaction = begin(place, changes, isolated, profile, proof)
+        except OSError as error:
+            where = str(error.filename or place.at(STATE))
+            raise BadInput(_told(error), where, "nothing is changed; make it so") from None
+    try:
+        transaction.carry_out(stopped, progress)
+    except (BadInput, OSError) as mistake:
+        _roll_back(transaction, mistake)
     return transaction
 
 
@@ -128,25 +161,39 @@ def revert(
         BadInput: Somebody changed something since; or a file cannot be written: the rest is kept.
     """
     with locked(place):
-        try:
-            sweep(place)
-            transaction = find(place)
-            if transaction is None:
-                return []
-            others = transaction.changed_since()
-            if others and not force:
-                raise BadInput(
-                    f"changed by somebody since: {_names(others)}",
-                    str(place.top),
-                    "nothing is reverted; --force overwrites it with what was there before",
-                )
-            return transaction.take_back(stopped, progress)
-        except OSError as error:
+        return take_back(place, force, stopped, progress)
+
+
+def take_back(
+    place: Place,
+    force: bool = False,
+    stopped: Stopped = lambda: False,
+    progress: Progress = lambda _: None,
+) -> list[Restored] | None:
+    """Do what `revert` does on a machine that the caller has locked.
+
+    Raises:
+        BadInput: As `revert`.
+    """
+    try:
+        sweep(place)
+        transaction = find(place)
+        if transaction is None:
+            return []
+        others = transaction.changed_since()
+        if others and not force:
             raise BadInput(
-                _told(error),
+                f"changed by somebody since: {_names(others)}",
                 str(place.top),
-                "make it so, then latenz tune revert takes back the rest",
-            ) from None
+                "nothing is reverted; --force overwrites it with what was there before",
+            )
+        return transaction.take_back(stopped, progress)
+    except OSError as error:
+        raise BadInput(
+            _told(error),
+            str(place.top),
+            "make it so, then latenz tune revert takes back the rest",
+        ) from None
 
 
 def _names(changes: Sequence[Change]) -> str:

@@ -34,6 +34,7 @@ class Head(BaseModel):
         began: When it began, UTC, ISO 8601.
         isolated: The CPUs chosen, as a list; and what the machine is for.
         made: How many of the last folders of the path of the state folder are ours.
+        proof: The folder of the proof that tries these changes; empty if they were asked for.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,6 +45,7 @@ class Head(BaseModel):
     isolated: str = Field(max_length=65536)
     profile: str = Field(max_length=64)
     made: Annotated[int, Field(ge=0, le=4)]
+    proof: str = Field("", max_length=4096)
     changes: Annotated[tuple[AnyChange, ...], Field(max_length=_MOST_CHANGES)]
 
 

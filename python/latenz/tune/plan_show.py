@@ -208,6 +208,7 @@ def status_document(transaction: Transaction | None, at_work: bool) -> dict[str,
         "same_boot": transaction.same_boot,
         "isolated": head.isolated,
         "profile": head.profile,
+        "proof": head.proof or None,
         "changes": [
             {
                 "kind": step.change.kind,
@@ -246,6 +247,12 @@ def print_status(transaction: Transaction | None, at_work: bool) -> None:
     began = transaction.journal.head.began
     boot = "" if transaction.same_boot else "; the machine was restarted since"
     console.print(f"begun {began}: {state}{boot}")
+    if proof := transaction.journal.head.proof:
+        console.print(
+            f"it is on trial, samples are in {proof}: latenz tune prove --resume goes on, "
+            "latenz tune revert ends it",
+            soft_wrap=True,
+        )
     for step in transaction.steps():
         line = Text(f"  {printable(step.change.what)}: ")
         line.append(_state(step, transaction), "" if step.now == "as applied" else "yellow")

@@ -284,10 +284,19 @@ def sweep(place: Place) -> None:
         found.remove()
 
 
-def begin(place: Place, changes: Sequence[AnyChange], isolated: str, profile: str) -> Transaction:
+def begin(
+    place: Place, changes: Sequence[AnyChange], isolated: str, profile: str, proof: str = ""
+) -> Transaction:
     """Note what is there, and make the transaction; nothing else is changed yet.
 
     Call it with the machine locked, after `sweep`.
+
+    Args:
+        place: The machine.
+        changes: What is going to be changed.
+        isolated: The CPUs chosen, as a list.
+        profile: What the machine is for.
+        proof: The folder of the proof that tries it; empty if it was asked for.
 
     Raises:
         BadInput: Something cannot be changed, or not so that it could be taken back.
@@ -308,6 +317,7 @@ def begin(place: Place, changes: Sequence[AnyChange], isolated: str, profile: st
             isolated=isolated,
             profile=profile,
             made=len(_PARTS) - count,
+            proof=proof,
             changes=tuple(captured),
         )
         Journal.create(folder / _JOURNAL, head)

@@ -269,6 +269,17 @@ def test_drawn_arrivals_that_run_out_of_time_are_refused(tmp_path: Path) -> None
     assert "goes beyond 292 years" in done.stderr
 
 
+def test_interrupts_that_are_masked_beyond_the_end_of_time_are_not_lost_silently(
+    tmp_path: Path,
+) -> None:
+    rare = described(tmp_path, arrival=f'kind = "periodic", period = {2**62}')
+    arrivals = tmp_path / "storm.csv"
+    arrivals.write_text("source,time_ns\na,0\na,5\na,10\n")
+    done = run("simulate", rare, "--arrivals", str(arrivals), "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "goes beyond 292 years" in done.stderr
+
+
 def test_records_hold_every_irq(tmp_path: Path) -> None:
     records = tmp_path / "irqs.parquet"
     told = document("simulate", EXAMPLE, "--irqs", "200000", "--records", str(records))

@@ -33,6 +33,7 @@ name = "loaded"
 stressor = "busy"
 probe = "cyclictest"
 """
+TREE = {"sys/devices/system/cpu/online": "0-1\n", "proc/sys/vm/stat_interval": "1\n"}
 WAVES = """\
 $timescale 1ns $end
 $var wire 1 ! irq $end
@@ -74,6 +75,10 @@ class Inputs:
         return self.folder / "run"
 
     @property
+    def tree(self) -> Path:
+        return self.folder / "tree"
+
+    @property
     def booted(self) -> Path:
         return self.folder / "booted"
 
@@ -96,6 +101,10 @@ OUTPUTS: dict[tuple[str, str], Words] = {
     ("hypervisor trace", "-o"): lambda i: ["hypervisor", "trace", i.booted],
     ("ip read", "-o"): lambda _: ["ip", "read", "sim:latency_bench", "--samples=5"],
     ("ip replay", "-o"): lambda i: ["ip", "replay", i.waves, "--start=irq", "--end=ack"],
+    ("tune prove", "-o"): lambda i: [
+        *("tune", "prove", i.experiment, "--root", i.tree, "--cpus=1", "--profile=host"),
+        *("--only=host-stat-interval", "--figure=mean", "--yes"),
+    ],
     ("tune snapshot", ""): lambda _: ["tune", "snapshot"],
     ("tune topology", "-o"): lambda _: ["tune", "topology"],
     ("vm build", "-o"): lambda _: ["vm", "build"],
@@ -162,6 +171,9 @@ def inputs(tmp_path_factory) -> Inputs:
     found = Inputs(tmp_path_factory.mktemp("inputs"))
     found.experiment.write_text(EXPERIMENT)
     found.waves.write_text(WAVES)
+    for name, text in TREE.items():
+        (found.tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (found.tree / name).write_text(text)
     rows = [f"can,{1000 * number}" for number in range(50)]
     found.arrivals.write_text("\n".join(["source,time_ns", *rows, ""]))
     data = DATA / "importers/oslat-v2.4.json"

@@ -16,7 +16,8 @@ from made_systems import DRIVER, systems
 from latenz.analysis import Simulator, bound
 from latenz.analysis.simulate import simulated_irqs
 from latenz.hypervisor import configuration
-from latenz.hypervisor.build import build, longest_section_ns
+from latenz.hypervisor.build import build
+from latenz.hypervisor.stamps import longest_section_ns
 from latenz.system import Distances, Exponential, Periodic, write_system
 
 CORE = Path("hypervisor/src/core")

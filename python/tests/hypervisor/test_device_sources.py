@@ -4,11 +4,15 @@ The guest's bottom handler sets the next alarm, one second ahead in virtual time
 comes out of a list: when an alarm comes is the emulated device's doing.
 """
 
+import json
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from latenz.analysis import bound
 from latenz.errors import BadInput
 from latenz.hypervisor.build import build
 from latenz.hypervisor.comparison import compared
@@ -16,6 +20,7 @@ from latenz.hypervisor.guest import installed
 from latenz.hypervisor.run import boot, ensure_built
 from latenz.hypervisor.trace import Kind
 from latenz.model import HANDLINGS
+from latenz.system import write_system
 
 SECOND_NS = 1_000_000_000
 OWN_NS, FOREIGN_NS = 7_300_000, 11_100_000
@@ -133,7 +138,7 @@ def test_a_devices_distances_are_shorter_by_how_late_its_stamps_can_be(tmp_path)
     path = tmp_path / "system.toml"
     values = {"guest": installed("guests/alarm.bin"), "more": NEIGHBOUR, "on_fault": "stop"}
     path.write_text(SYSTEM.format(distance="900 ms", period="1 s", **values))
-    device, other = (each.monitor.distances_ns for each in build(path, irqs=3).system.sources)
+    device, other = (each.monitor.distances_ns for each in build(path, irqs=3).stamped.sources)
     assert device == (900_000_000 - LONGEST_SECTION_NS,)
     assert other == (20_000_000,), "arrivals of the list have exact stamps"
     path.write_text(SYSTEM.format(distance=f"{LONGEST_SECTION_NS} ns", period="1 s", **values))
@@ -142,10 +147,69 @@ def test_a_devices_distances_are_shorter_by_how_late_its_stamps_can_be(tmp_path)
     assert "monitor" in found.value.where
 
 
+def test_what_was_built_can_be_built_again(tmp_path):
+    """Distances once became shorter each time, in the file that `costs -o` writes, too."""
+    ensure_built()
+    path = tmp_path / "system.toml"
+    values = {"guest": installed("guests/alarm.bin"), "more": NEIGHBOUR, "on_fault": "stop"}
+    path.write_text(SYSTEM.format(distance="900 ms", period="1 s", **values))
+    once = build(path, irqs=3)
+    write_system(once.system, path)
+    again = build(path, irqs=3)
+    assert again.system == once.system
+    assert again.stamped == once.stamped != once.system
+
+
+def test_bound_of_a_file_is_that_of_what_the_hypervisor_sees(tmp_path):
+    """Its stamps can lie closer than its interrupts, so that two jobs hold up the neighbour."""
+    ensure_built()
+    path = tmp_path / "system.toml"
+    values = {"guest": installed("guests/alarm.bin"), "more": NEIGHBOUR, "on_fault": "stop"}
+    path.write_text(SYSTEM.format(distance="250 us", period="250 us", **values))
+    done = subprocess.run(
+        [sys.executable, "-m", "latenz", "bound", path, "--mode", "carry", "--json"],
+        check=True,
+        capture_output=True,
+    )
+    told = json.loads(done.stdout)
+    built = build(path, "carry", irqs=3)
+    wanted = bound(built.stamped, "carry")
+    assert [each["wcrt_ns"] for each in told["sources"]] == [x.wcrt_ns for x in wanted.sources]
+    assert [x.wcrt_ns for x in bound(built.system, "carry").sources] != [
+        x.wcrt_ns for x in wanted.sources
+    ]
+    assert "alarm is a device's" in told["assumptions"][0]
+
+
+def test_devices_that_nothing_limits_are_told(tmp_path):
+    """One by its model, one whose distance is no longer than its stamps may be late."""
+    ensure_built()
+    path = tmp_path / "system.toml"
+    model = 'kind = "periodic", period = "{period}"'
+    values = {"guest": installed("guests/alarm.bin"), "more": "", "on_fault": "stop"}
+    for arrival, warned in [
+        ('kind = "exponential", mean = "1 s"', True),
+        ('kind = "distances", distances = ["15 us", "20 us"]', True),
+        ('kind = "distances", distances = ["1 s"]', False),
+    ]:
+        text = SYSTEM.replace(model, arrival)
+        text = text.replace('bottom = "20 us"', 'bottom = "1 us"').replace("5 us", "1 us")
+        path.write_text(text.format(distance="900 ms", **values))
+        command = ["hypervisor", "build", path, "-o", tmp_path / "image.elf", "--force"]
+        done = subprocess.run(
+            [sys.executable, "-m", "latenz", *command, "--irqs", "3"],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert ("nothing limits its device" in done.stderr) == warned
+
+
 def test_a_device_that_interrupts_more_often_than_its_model_is_masked_until_a_slot_begins(tmp_path):
     """Its alarm is due a second after the one before, its model has one in three."""
     built, run = booted(tmp_path, "carry", 12, period="3 s")
-    assert built.system.sources[0].arrival.jitter_ns == LONGEST_SECTION_NS, "of its stamps"
+    assert built.stamped.sources[0].arrival.jitter_ns == LONGEST_SECTION_NS, "of its stamps"
     alarm = run.statistics.sources[0]
     assert alarm.raised == alarm.completed == partition(run, "clock").progress >= 10
     assert alarm.raised - 1 <= alarm.masked <= alarm.raised

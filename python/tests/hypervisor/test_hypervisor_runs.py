@@ -16,6 +16,7 @@ import pytest
 from latenz.analysis import Irqs, Simulator, bound
 from latenz.errors import BadInput
 from latenz.hypervisor.build import build
+from latenz.hypervisor.comparison import compared
 from latenz.hypervisor.costs import with_costs
 from latenz.hypervisor.image import Image
 from latenz.hypervisor.memory import CONFIGURATION
@@ -124,6 +125,32 @@ def test_what_is_learned_is_what_came_raised_to_what_is_allowed(tmp_path, allowe
     known = simulator.take_irqs()
     assert set(run.irqs.handling.tolist()) == {0, 1, 2}
     assert (known.handling[in_order(known)] == run.irqs.handling[in_order(run.irqs)]).all()
+
+
+def test_a_run_that_learned_is_within_the_bounds_that_bound_tells(tmp_path):
+    """What is only learned from waits for own slots, and was once held to a bound that does not."""
+    events, period_ns = 40, 5_000_000
+    system = read_system(GATEWAY)
+    source = replace(
+        system.sources[0],
+        arrival=Periodic(period_ns),
+        monitor=Monitor((4_000_000,)),
+        learning=Learning(events, 1),
+    )
+    learning = replace(system, sources=(source,), mode="carry")
+    write_system(learning, tmp_path / "system.toml")
+    built = build(tmp_path / "system.toml", irqs=100)
+    run = boot(built, "virt").measured
+    learned = replace(source, monitor=Monitor((period_ns,)), learning=None)
+    from_ns = {source.name: int(built.arrivals.time_ns[events])}
+    found = compared(replace(learning, sources=(learned,)), built, run, from_ns)
+    assert found.alike == found.irqs == 100
+    assert found.exceeding == 0
+    costly, _ = with_costs(learning, run.costs, run.sections)
+    assert found.bounds_ns[source.name] == bound(costly).of(source.name).wcrt_ns
+    after = bound(replace(costly, sources=(replace(costly.sources[0], learning=None),)))
+    latency_ns = run.irqs.end_ns - run.irqs.arrival_ns
+    assert (latency_ns > after.of(source.name).wcrt_ns).any()
 
 
 @pytest.mark.parametrize("bench", ["virt", "zcu102"])

@@ -7,10 +7,14 @@ import pytest
 
 from latenz.traces.model import Event, Loss
 from latenz.traces.scene import Scene
+from latenz.traces.vcpu import GuestWait, VcpuTime
 from latenz.traces.wakeups import Window, WindowKind
 
 _SCENES = int(os.environ.get("LATENZ_RANDOM_SCENES", "100"))
 _GROUPS, _WAITS = 10, 10
+_TWO_SIDES = 10 * _SCENES
+_VCPUS = {0: 63, 1: 60}
+_NAMES = {63: "vCPU 0 of vm", 60: "vCPU 1 of vm"}
 _KINDS: tuple[WindowKind, ...] = (
     "wakeup",
     "timer",
@@ -138,3 +142,52 @@ def test_the_shares_of_any_wait_sum_to_it(group: int) -> None:
                 assert sum(part.share_ns for part in share.by) == share.share_ns, told
                 assert all(part.share_ns > 0 for part in share.by), told
                 assert share.confidence != "certain" or not share.alternatives, told
+
+
+def _host_events(chance: random.Random) -> list[Event]:
+    """Events of a host, many of them KVM's for its virtual CPUs."""
+    events = []
+    for event in _events(chance):
+        events.append(event)
+        if chance.random() < 0.5:
+            name = chance.choice(
+                ("kvm_exit", "kvm_entry", "kvm_userspace_exit", "kvm_nested_vmexit")
+            )
+            reason = chance.choice(("HLT", "EXTERNAL_INTERRUPT", "IO_INSTRUCTION"))
+            pid = chance.choice((60, 63))
+            t_ns = event.t_ns
+            events.append(
+                Event(t_ns, event.cpu, pid, "vcpu", name, {"reason": reason, "vcpu_id": 0})
+            )
+    return events
+
+
+@pytest.mark.parametrize("group", range(_GROUPS))
+def test_the_shares_of_a_guest_and_its_host_sum_to_the_wait(group: int) -> None:
+    for seed in range(group, _TWO_SIDES * _GROUPS, _GROUPS):
+        chance = random.Random(seed)
+        inside, outside = _events(chance), _host_events(chance)
+        end_ns = min(inside[-1].t_ns, outside[-1].t_ns)
+        losses = [Loss(1, end_ns // 3, end_ns // 2)] if chance.random() < 0.3 else []
+        guest = Scene(inside, 0, chance.choice(([], losses)), chance.choice((None, end_ns)))
+        host = Scene(outside, 0, losses, chance.choice((None, end_ns)))
+        window = guest.wakings.refined(_window(chance, end_ns))
+        cause = _two_sided(guest, host, window, outside, losses).cause(1)
+        told = (seed, window)
+        assert sum(share.share_ns for share in cause.shares) == window.latency_ns, told
+        for share in cause.shares:
+            assert sum(part.share_ns for part in share.by) == share.share_ns, told
+            assert all(part.share_ns > 0 for part in share.by), told
+            assert share.side or share.cause == "unknown", told
+
+
+def _two_sided(
+    guest: Scene, host: Scene, window: Window, outside: list[Event], losses: list[Loss]
+) -> GuestWait:
+    def vcpu_of(cpu: int) -> VcpuTime | None:
+        if cpu not in _VCPUS:
+            return None
+        vcpu = Window("timer", window.start_ns, window.end_ns, -1, _VCPUS[cpu], vcpu=str(cpu))
+        return VcpuTime(host, outside, vcpu, _NAMES, losses)
+
+    return GuestWait(guest, window, vcpu_of)

@@ -34,14 +34,18 @@ std::uint64_t switch_on(std::uint64_t core, std::uint64_t entry) {
   register std::uint64_t target asm("x1") = core;
   register std::uint64_t address asm("x2") = entry;
   register std::uint64_t context asm("x3") = 0;
-  asm volatile("smc #0" : "+r"(function), "+r"(target), "+r"(address), "+r"(context)::"memory");
+  asm volatile("smc #0"
+               : "+r"(function), "+r"(target), "+r"(address), "+r"(context)
+               :
+               : "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15",
+                 "x16", "x17", "memory");  // SMCCC 1.0
   return function;
 }
 
 }  // namespace
 
 extern "C" [[noreturn]] void second_core_main() {
-  MemoryMap::enable();
+  MemoryMap::share();
   while (chosen == Load::memory) stream();
   while (true) asm volatile("");
 }

@@ -54,13 +54,8 @@ void fill() {
   }
 }
 
-}  // namespace
-
-void MemoryMap::enable() {
-  std::uint64_t now = 0;
-  asm volatile("mrs %0, sctlr_el1" : "=r"(now));
-  if ((now & translation) != 0) return;
-  fill();
+/// Tables are there before: the first core's are in use while others switch on.
+void switch_on(std::uint64_t now) {
   asm volatile(
       "dsb sy\n"
       "msr mair_el1, %0\n msr tcr_el1, %1\n msr ttbr0_el1, %2\n isb\n"
@@ -69,5 +64,22 @@ void MemoryMap::enable() {
       "r"(control), "r"(top), "r"((now & ~alignment_check) | translation | caches)
       : "memory");
 }
+
+std::uint64_t system_control() {
+  std::uint64_t now = 0;
+  asm volatile("mrs %0, sctlr_el1" : "=r"(now));
+  return now;
+}
+
+}  // namespace
+
+void MemoryMap::enable() {
+  const std::uint64_t now = system_control();
+  if ((now & translation) != 0) return;
+  fill();
+  switch_on(now);
+}
+
+void MemoryMap::share() { switch_on(system_control()); }
 
 }  // namespace latenz::pair

@@ -8,6 +8,9 @@ namespace latenz::pair {
 struct MemoryMap {
   /// Does nothing if it is enabled, as after a restart of the program.
   static void enable();
+
+  /// On another core, with the first one's tables.
+  static void share();
 };
 
 }  // namespace latenz::pair

@@ -3,7 +3,12 @@
     .text
     .global second_core
 second_core:
-    adrp    x0, second_stack_top
+    mrs     x0, CurrentEL
+    cmp     x0, #(2 << 2)       // as the first one's caller of PSCI was entered
+    b.ne    1f
+    mov     x1, #0x3c5          // EL1 with its own stack, all masked
+    bl      leave_el2
+1:  adrp    x0, second_stack_top
     add     x0, x0, :lo12:second_stack_top
     mov     sp, x0
     adrp    x0, vectors

@@ -1,0 +1,399 @@
+"""How the clock of a guest's trace becomes that of its host's trace, and with which error.
+
+A guest can write an event only while its virtual CPU is in it. So each event lies between a
+`kvm_entry` and the next `kvm_exit` of the thread that runs the virtual CPU: whatever tells how the
+clocks belong together is checked by that, and without anything else it is found by that alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from latenz.errors import BadInput
+from latenz.traces.model import RecordedGuest, Summary
+from latenz.traces.occupancy import number
+from latenz.traces.reader import RecordedTrace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Times = NDArray[np.int64]
+
+_MOST = 1 << 20  # events of a file that are looked at
+_ROUNDING_NS = 2  # of cycles into ns, once on each side
+_MOST_OUTSIDE = 0.01
+_FEWEST = 20  # events of a guest, by fewer no clock is found
+_FAR_OUTSIDE_NS = 100_000
+_SILENCE_NS = 100_000
+_BIN_NS = 4_000
+_MOST_GUEST_ANCHORS, _MOST_HOST_ANCHORS = 300, 8_000
+_MOST_CANDIDATES = 48
+_MOST_SCORED = 500  # events of the beginning, in which no clock drifts far
+_NEAR_NS = 2 * _BIN_NS
+_MOST_FITTED = 8
+_MANY = 0.98
+_OF_PIECE, _MOST_PIECES = 48, 256
+_REMEDY = (
+    "record both by trace-cmd record with -A, or the host with -e kvm:kvm_write_tsc_offset too"
+)
+
+Method = Literal["time-shift", "tsc-offset", "matched"]
+
+
+@dataclass(frozen=True)
+class HostClock:
+    """How times of a guest's trace become the host's.
+
+    Attributes:
+        method: `time-shift`, as trace-cmd wrote it into the guest's file; `tsc-offset`, from the
+            event kvm_write_tsc_offset; `matched`, by the exits that the guest's events lie between.
+        argument: What `latenz-trace --clock` is told.
+        error_ns: How far a time may be off, at most.
+        checked: How many events of the guest were compared with entries and exits.
+        outside: How many of these lie outside of the guest, which cannot be.
+        vcpus: The host's thread by the number of the guest's CPU.
+    """
+
+    method: Method
+    argument: str
+    error_ns: int
+    checked: int
+    outside: int
+    vcpus: Mapping[int, int]
+
+
+class _Runs(NamedTuple):
+    """When a thread was in its guest: from each entry to the exit after it, in order."""
+
+    entries: "Times"
+    exits: "Times"
+
+
+class _Found(NamedTuple):
+    """Events of a guest, compared with when it ran."""
+
+    inside: int
+    outside: int
+    furthest_ns: int  # outside
+    earlier_ns: int  # by how much all that are inside could be earlier
+    later_ns: int
+
+    @property
+    def score(self) -> int:
+        return self.inside - 10 * self.outside
+
+
+def host_clock(
+    host: RecordedTrace, host_summary: Summary, guest: RecordedTrace, guest_summary: Summary
+) -> HostClock:
+    """Find how the clock of a guest's trace becomes that of its host's.
+
+    Raises:
+        BadInput: It cannot be told, or the host's trace has no entries and exits of the guest.
+    """
+    runs = _runs(host)
+    if not runs:
+        raise BadInput(
+            "has no events kvm_entry and kvm_exit", str(host.path), "give the host's trace first"
+        )
+    names = _names(host_summary, guest_summary)
+    for method, argument in _told(host, host_summary, guest_summary):
+        moved = RecordedTrace(guest.path, argument).times((), _MOST)
+        vcpus = _vcpus(moved, runs, host_summary, names)
+        found = _together(moved, runs, vcpus)
+        if _is_believable(found):
+            error_ns = _ROUNDING_NS + found.furthest_ns
+            checked = found.inside + found.outside
+            return HostClock(method, argument, error_ns, checked, found.outside, vcpus)
+    return _Matching(guest, runs, host_summary, names).clock()
+
+
+def _is_believable(found: _Found) -> bool:
+    few = found.outside <= _MOST_OUTSIDE * (found.inside + found.outside)
+    return few and found.furthest_ns <= _FAR_OUTSIDE_NS
+
+
+def _names(host: Summary, guest: Summary) -> RecordedGuest | None:
+    """Return what trace-cmd wrote into the host's file about this guest."""
+    if guest.session.id == "0x0":
+        return None
+    return next((each for each in host.session.guests if each.id == guest.session.id), None)
+
+
+def _told(host: RecordedTrace, summary: Summary, guest: Summary) -> list[tuple[Method, str]]:
+    """Return what the files tell of the clocks, the surest first."""
+    told: list[tuple[Method, str]] = []
+    if guest.session.has_shifts and guest.session.peer == summary.session.id:
+        told.append(("time-shift", "host"))
+    scales = {(each.session.tsc_multiplier, each.session.tsc_shift) for each in (summary, guest)}
+    if len(scales) == 1 and summary.session.tsc_multiplier:
+        ((multiplier, shift),) = scales
+        for cycles in _tsc_offsets(host, summary):
+            moved_ns = cycles * multiplier >> shift
+            told.append(("tsc-offset", f"1:0:{-moved_ns}"))
+    return told
+
+
+def _tsc_offsets(host: RecordedTrace, summary: Summary) -> list[int]:
+    """Return how many cycles guests' counters are ahead of the host's, the last told first."""
+    if "kvm_write_tsc_offset" not in (summary.names or {}):
+        return []
+    rows = host.times(("kvm_write_tsc_offset",), _MOST)
+    windows = [(int(t_ns), int(t_ns)) for t_ns in np.unique(rows[-64:, 0])]
+    events = [each for each in host.events(windows, 64) if each.name == "kvm_write_tsc_offset"]
+    found = [_signed(number(each, "next_tsc_offset", 0)) for each in reversed(events)]
+    return list(dict.fromkeys(found))
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _runs(host: RecordedTrace) -> dict[int, _Runs]:
+    rows = host.times(("kvm_entry", "kvm_exit"), _MOST)
+    found = {}
+    for pid in np.unique(rows[:, 2]):
+        own = rows[rows[:, 2] == pid]
+        enters = (own[:-1, 3] == 0) & (own[1:, 3] == 1)
+        if enters.any():
+            found[int(pid)] = _Runs(own[:-1, 0][enters], own[1:, 0][enters])
+    return found
+
+
+def _vcpus(
+    rows: "Times", runs: Mapping[int, _Runs], host: Summary, names: RecordedGuest | None
+) -> dict[int, int]:
+    """Return which thread runs which of a guest's CPUs: as it is told, else whom its times suit."""
+    found = {}
+    for cpu in np.unique(rows[:, 1]).tolist():
+        times = rows[rows[:, 1] == cpu, 0]
+        known = [pid for pid in _threads_of(cpu, host, names) if pid in runs]
+        scored = [(_compared(times, runs[pid]).score, pid) for pid in known]
+        if scored:
+            found[cpu] = max(scored)[1]
+    return found
+
+
+def _threads_of(cpu: int, host: Summary, names: RecordedGuest | None) -> list[int]:
+    if names is not None and cpu in names.vcpus:
+        return [names.vcpus[cpu]]
+    return [each.pid for each in host.vcpus if each.vcpu.partition("@")[0] == str(cpu)]
+
+
+def _together(rows: "Times", runs: Mapping[int, _Runs], vcpus: Mapping[int, int]) -> _Found:
+    each = [_compared(rows[rows[:, 1] == cpu, 0], runs[pid]) for cpu, pid in vcpus.items()]
+    return _Found(
+        sum(found.inside for found in each),
+        sum(found.outside for found in each),
+        max((found.furthest_ns for found in each), default=0),
+        min((found.earlier_ns for found in each), default=0),
+        min((found.later_ns for found in each), default=0),
+    )
+
+
+def _compared(times: "Times", runs: _Runs) -> _Found:
+    """Compare times with when a thread was in its guest, as far as its trace goes."""
+    entries, exits = runs
+    times = times[(times >= entries[0]) & (times <= exits[-1])]
+    place = np.searchsorted(entries, times, side="right") - 1
+    since, until = times - entries[place], exits[place] - times
+    is_in = until >= 0
+    after = entries[np.minimum(place + 1, len(entries) - 1)] - times
+    beyond = np.minimum(-until[~is_in], np.where(after[~is_in] > 0, after[~is_in], 2**62))
+    return _Found(
+        int(is_in.sum()),
+        int((~is_in).sum()),
+        int(beyond.max(initial=0)),
+        int(since[is_in].min(initial=2**62)),
+        int(until[is_in].min(initial=2**62)),
+    )
+
+
+class _Bounds(NamedTuple):
+    """By how much times of a guest must be moved, at least and at most, around one of them."""
+
+    t_ns: int
+    least_ns: int
+    most_ns: int
+
+
+class _Matching:
+    """Finds the clocks' distance by which a guest's events lie between entries and exits."""
+
+    def __init__(
+        self,
+        guest: RecordedTrace,
+        runs: Mapping[int, _Runs],
+        host: Summary,
+        names: RecordedGuest | None,
+    ) -> None:
+        self._guest = guest
+        self._rows = guest.times((), _MOST)
+        self._runs = runs
+        self._host = host
+        self._names = names
+
+    def clock(self) -> HostClock:
+        """Return how the clocks belong together.
+
+        Raises:
+            BadInput: No distance suits, or several do.
+        """
+        if not len(self._rows):
+            raise self._refusal("has no events")
+        cpu = int(np.bincount(self._rows[:, 1].clip(0, 65535)).argmax())
+        times = self._rows[self._rows[:, 1] == cpu, 0]
+        pids = [pid for pid in _threads_of(cpu, self._host, self._names) if pid in self._runs]
+        scored = sorted(
+            (
+                (_near(times[:_MOST_SCORED], self._runs[pid], offset), pid, offset)
+                for pid in pids
+                for offset in self._candidates(times, pid)
+            ),
+            reverse=True,
+        )
+        fitted = [
+            (found.score, pid, argument, error_ns, move)
+            for score, pid, offset in scored[:_MOST_FITTED]
+            if score >= _MANY * scored[0][0] > 0
+            for argument, error_ns, move in self._lines(times, self._runs[pid], offset)
+            for found in [_compared(_moved(times, argument), self._runs[pid])]
+            if _is_believable(found) and found.inside >= min(_FEWEST, len(times))
+        ]
+        if not fitted:
+            raise self._refusal("suits no virtual CPU of the host's trace")
+        fitted.sort(reverse=True)
+        best, pid, argument, error_ns, move = fitted[0]
+        for score, other, _, its_error_ns, its_move in fitted[1:]:
+            is_same = other == pid and abs(its_move - move) <= error_ns + its_error_ns
+            if not is_same and score >= _MANY * best:
+                raise self._refusal("suits the host's trace at several places")
+        return self._checked(argument, error_ns, {cpu: pid})
+
+    def _checked(self, argument: str, error_ns: int, known: dict[int, int]) -> HostClock:
+        """Return a clock after a comparison of all events of the guest."""
+        moved = self._rows.copy()
+        moved[:, 0] = _moved(moved[:, 0], argument)
+        vcpus = _vcpus(moved, self._runs, self._host, self._names) | known
+        found = _together(moved, self._runs, vcpus)
+        if not _is_believable(found):
+            raise self._refusal("suits no virtual CPU of the host's trace")
+        checked = found.inside + found.outside
+        error_ns += found.furthest_ns
+        return HostClock("matched", argument, error_ns, checked, found.outside, vcpus)
+
+    def _refusal(self, what: str) -> BadInput:
+        return BadInput(what, str(self._guest.path), _REMEDY)
+
+    def _candidates(self, times: "Times", pid: int) -> list[int]:
+        """Return distances at which the guest often goes on right after an entry after a pause.
+
+        A guest that slept writes its first event a little after the entry that ended the pause.
+        """
+        entries, exits = self._runs[pid]
+        pauses = entries[1:] - exits[:-1]
+        woken = entries[1:][pauses >= _SILENCE_NS]
+        first = times[1:][np.diff(times) >= _SILENCE_NS]
+        woken = woken if len(woken) else entries
+        first = first if len(first) else times
+        first = first[:_MOST_GUEST_ANCHORS]
+        distances = (woken[None, :_MOST_HOST_ANCHORS] - first[:, None]).ravel()
+        bins, counts = np.unique(distances // _BIN_NS, return_counts=True)
+        often = np.argsort(counts, kind="stable")[-_MOST_CANDIDATES:]
+        return [int(bins[each]) * _BIN_NS + _BIN_NS // 2 for each in often]
+
+    def _lines(self, times: "Times", runs: _Runs, offset: int) -> list[tuple[str, int, int]]:
+        """Return the clock that suits near an offset: its argument, error, and move at first."""
+        whole = _bounds_of(times, runs, offset)
+        if whole is not None:
+            move = (whole.least_ns + whole.most_ns) // 2
+            return [(f"1:0:{move}", whole.most_ns - move + _ROUNDING_NS, move)]
+        bounds = _pieces(times, runs, offset)
+        return [_drifting(bounds)] if len(bounds) > 1 else []
+
+
+def _moved(times: "Times", argument: str) -> "Times":
+    """Return times as `latenz-trace --clock` moves them."""
+    multiplier, shift, offset = (int(each) for each in argument.split(":"))
+    if (multiplier, shift) == (1, 0):
+        return times + offset
+    moved = [(each * multiplier >> shift) + offset for each in times.tolist()]
+    return np.array(moved, dtype=np.int64)
+
+
+def _near(times: "Times", runs: _Runs, offset: int) -> int:
+    """Return how well times suit near an offset: those of runs, less those of pauses."""
+    return _compared(times + offset, _Runs(runs.entries - _NEAR_NS, runs.exits + _NEAR_NS)).score
+
+
+def _pieces(times: "Times", runs: _Runs, offset: int) -> list[_Bounds]:
+    """Return what pieces of a trace tell, one after the other, as clocks drift apart slowly."""
+    found: list[_Bounds] = []
+    step = max(_OF_PIECE, len(times) // _MOST_PIECES)
+    for first in range(0, len(times), step):
+        piece = times[first : first + _OF_PIECE]
+        guess = offset
+        if len(found) > 1:
+            one, other = found[max(0, len(found) - 9)], found[-1]
+            slope = (_middle(other) - _middle(one)) / max(1, other.t_ns - one.t_ns)
+            guess += round(slope * int(piece[0] - other.t_ns))
+        bounds = _bounds_of(piece, runs, guess)
+        if bounds is not None:
+            found.append(bounds)
+            offset = _middle(bounds)
+    return found
+
+
+def _middle(bounds: _Bounds) -> int:
+    return (bounds.least_ns + bounds.most_ns) // 2
+
+
+def _bounds_of(times: "Times", runs: _Runs, offset: int) -> _Bounds | None:
+    """Return by how much times must be moved at least and at most, near an offset.
+
+    Each time belongs to the run that it is in, or else is nearest to.
+    """
+    entries, exits = runs
+    for _ in range(4):
+        moved = times + offset
+        is_known = (moved >= entries[0]) & (moved <= exits[-1])
+        own = times[is_known]
+        if not len(own):
+            return None
+        place = np.searchsorted(entries, own + offset, side="right") - 1
+        after = np.minimum(place + 1, len(entries) - 1)
+        late = own + offset - exits[place]
+        is_next = (late > 0) & (entries[after] - own - offset < late)
+        place = np.where(is_next, after, place)
+        least = int((entries[place] - own).max())
+        most = int((exits[place] - own).min())
+        if least <= most:
+            return _Bounds(int(own[len(own) // 2]), least, most)
+        offset = (least + most) // 2
+    return None
+
+
+def _drifting(bounds: Sequence[_Bounds]) -> tuple[str, int, int]:
+    """Return a clock that drifts: a line as far as can be from the least and the most of all."""
+    from scipy.optimize import linprog
+
+    shift, first = 40, bounds[0]
+    since = np.array([each.t_ns - first.t_ns for each in bounds]) / 1e9
+    least = np.array([each.least_ns - first.least_ns for each in bounds], dtype=float)
+    most = np.array([each.most_ns - first.least_ns for each in bounds], dtype=float)
+    ones = np.ones_like(since)
+    rows = np.vstack([np.column_stack([-ones, -since, ones]), np.column_stack([ones, since, ones])])
+    free = (None, None)
+    line = linprog([0, 0, -1], rows, np.concatenate([-least, most]), bounds=[free, free, free])
+    start, slope_ppb = (float(each) for each in (line.x if line.x is not None else (0, 0))[:2])
+    multiplier = (1 << shift) + round(slope_ppb * 1e-9 * (1 << shift))
+    start_ns = first.least_ns + round(start)
+    offset = start_ns + first.t_ns - (first.t_ns * multiplier >> shift)
+    moves = [(each.t_ns * multiplier >> shift) + offset - each.t_ns for each in bounds]
+    error_ns = max(
+        max(abs(each.most_ns - move), abs(move - each.least_ns))
+        for each, move in zip(bounds, moves, strict=True)
+    )
+    return f"{multiplier}:{shift}:{offset}", error_ns + _ROUNDING_NS, start_ns
