@@ -173,6 +173,16 @@ def test_clocks_are_joined_by_exits_alone(tmp_path, cause, seed):
     assert (worst.first.cause, worst.first.side) == (cause, CAUSES[cause])
 
 
+def test_a_guest_that_leaves_again_before_its_first_event(tmp_path):
+    """As one on an emulated processor did, whose first event came 16 us after the first entry."""
+    world = World(3, 10**9)
+    world.exits_on_waking = 3
+    world.run("vcpu-preempted")
+    _, [guest] = explained(*as_text(world, tmp_path))
+    assert abs(int(guest.clock.argument.split(":")[2]) - world.offset_ns) <= guest.clock.error_ns
+    assert guest.clock.error_ns <= 1_000
+
+
 @pytest.mark.parametrize("drift", [-40e-6, 25e-6, 150e-6])
 def test_clocks_that_drift_are_joined_to_the_error_that_is_told(tmp_path, drift):
     world = World(5, 10**9).run("qemu-lock", 400)
