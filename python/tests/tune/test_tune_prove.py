@@ -394,6 +394,7 @@ def test_a_restart_is_waited_for_and_measured_last(experiment, tree, folder):
     done = latenz(*words(experiment, tree, output, f"--only={NEEDS_RESTART}", "--restart"))
     assert done.returncode == 3, done.stderr
     assert "Restart the machine" in done.stdout
+    assert f"Need a restart, tried last, together: {NEEDS_RESTART}" in done.stdout
     assert "skew_tick=1" in (tree / "etc/default/grub.d/latenz.cfg").read_text()
     resume = ("prove", "--resume", "--root", tree, "-o", output, "--json")
     early = latenz(*resume)
