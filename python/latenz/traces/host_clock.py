@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Times = NDArray[np.int64]
 
 _MOST = 1 << 20  # events of a file that are looked at
+_MICROSECOND = 1_000
 _ROUNDING_NS = 2  # of cycles into ns, once on each side
 _MOST_OUTSIDE = 0.01
 _FEWEST = 20  # events of a guest, by fewer no clock is found
@@ -105,10 +106,17 @@ def host_clock(
         vcpus = _vcpus(moved, runs, host_summary, names)
         found = _together(moved, runs, vcpus)
         if _is_believable(found):
-            error_ns = _ROUNDING_NS + found.furthest_ns
+            error_ns = _ROUNDING_NS + found.furthest_ns + _grain_ns(moved, runs)
             checked = found.inside + found.outside
             return HostClock(method, argument, error_ns, checked, found.outside, vcpus)
     return _Matching(guest, runs, host_summary, names).clock()
+
+
+def _grain_ns(times_of: Mapping[int, "Times"], runs: Mapping[int, _Runs]) -> int:
+    """Return how far times are off if files tell whole microseconds only, as tracefs does."""
+    of_host = any((each.entries % _MICROSECOND).any() for each in runs.values())
+    of_guest = any((each % _MICROSECOND).any() for each in times_of.values())
+    return _MICROSECOND * (int(not of_host) + int(not of_guest))
 
 
 def _is_believable(found: _Found) -> bool:
@@ -303,7 +311,7 @@ class _Matching:
         if not _is_believable(found):
             raise self._refusal("suits no virtual CPU of the host's trace")
         checked = found.inside + found.outside
-        error_ns += found.furthest_ns
+        error_ns += found.furthest_ns + _grain_ns(_by(1, self._rows), self._runs)
         return HostClock("matched", argument, error_ns, checked, found.outside, vcpus)
 
     def _refusal(self, what: str) -> BadInput:
