@@ -13,7 +13,7 @@ import random
 import struct
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -266,7 +266,7 @@ class Harm:
         victim_ns: What the victim lost of its slot.
         witness_ns: The longest latency of the witness; 0 if it had no interrupt.
         late_ns: The latest slot switch.
-        visit_ns: The longest visit that a guest caused, in the whole run.
+        sections_ns: The longest sections of the hypervisor's work, in the whole run.
         executed: How many programs ran.
         first_tick: When the first one was to begin.
     """
@@ -274,7 +274,7 @@ class Harm:
     victim_ns: Times
     witness_ns: Times
     late_ns: Times
-    visit_ns: int
+    sections_ns: dict[str, int]
     executed: int
     first_tick: int
 
@@ -316,6 +316,7 @@ def harm(folder: Path, programs: Sequence[Program], first_tick: int = NEVER) -> 
     first = found.statistics.epoch_tick + WITNESS_NS + VICTIM_NS
     assert first_tick in (NEVER, first), "as planned"
     check_untouched(found)
+    assert found.sections is not None
     count = len(programs)
     records = found.records
     numbers = _progress(records, HOSTILE)
@@ -323,7 +324,7 @@ def harm(folder: Path, programs: Sequence[Program], first_tick: int = NEVER) -> 
         VICTIM_NS - np.diff(_progress(records, VICTIM))[:count] * TURN_NS,
         _longest_latencies(found, count),
         np.max(_lateness(records)[1 : count + 1], axis=1),
-        found.statistics.longest_service_ticks,
+        {name: took or 0 for name, took in asdict(found.sections).items()},
         len(np.unique(numbers[(numbers > 0) & (numbers <= count)])),
         first,
     )
@@ -385,14 +386,14 @@ class Worst:
         victim: Of the promise to the victim, the largest part; more than 1 breaks it.
         witness: The same of the witness's bound.
         late_ns: The latest slot switch.
-        visit_ns: The longest visit that a guest caused.
+        sections_ns: The longest sections of the hypervisor's work.
     """
 
     programs: int = 0
     victim: float = 0
     witness: float = 0
     late_ns: int = 0
-    visit_ns: int = 0
+    sections_ns: dict[str, int] = field(default_factory=dict)
 
     def exceeds(self, promised: Promises) -> bool:
         """Whether something broke a promise."""
@@ -404,7 +405,8 @@ class Worst:
         self.victim = max(self.victim, int(seen.victim_ns.max()) / promised.victim_ns)
         self.witness = max(self.witness, int(seen.witness_ns.max()) / promised.witness_ns)
         self.late_ns = max(self.late_ns, int(seen.late_ns.max()))
-        self.visit_ns = max(self.visit_ns, seen.visit_ns)
+        for name, took in seen.sections_ns.items():
+            self.sections_ns[name] = max(took, self.sections_ns.get(name, 0))
 
 
 _PHASES = 8

@@ -103,11 +103,12 @@ VirtualGic::MostUrgent VirtualGic::most_urgent() const {
 static_assert(VirtualControl::registers == 4, "most_urgent() finds so many");
 
 bool VirtualGic::pend_again(std::uint32_t id, std::uint32_t empty) const {
-  for (unsigned i = 0; i < VirtualControl::registers; ++i) {
-    if (((empty >> i) & 1U) != 0 || listed_[i] != id) continue;
-    const std::uint32_t entry = list_registers.list(i);
+  for (std::uint32_t rest = ~empty & VirtualControl::all; rest != 0; rest &= rest - 1) {
+    const auto at = static_cast<unsigned>(std::countr_zero(rest));
+    if (listed_[at] != id) continue;
+    const std::uint32_t entry = list_registers.list(at);
     if (!ListEntry::valid(entry)) continue;
-    list_registers.set_list(i, entry | ListEntry::pending);
+    list_registers.set_list(at, entry | ListEntry::pending);
     return true;
   }
   return false;
