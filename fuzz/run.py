@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import cache
 
 from rich.progress import BarColumn, TimeElapsedColumn
 
@@ -91,9 +92,19 @@ def build(targets: Sequence[Target]) -> None:
 def repetition(target: Target) -> list[str]:
     """Return libFuzzer's options for the same inputs each time.
 
-    The table of recent comparisons is told by addresses, which differ from run to run.
+    Its table of recent comparisons goes by addresses, which differ from run to run.
     """
     return [f"-runs={target.repeated}", "-seed=1", "-use_cmp=0"]
+
+
+@cache
+def with_fixed_addresses() -> list[str]:
+    """Return what starts a program at the same addresses each time, where that is allowed.
+
+    The order of what Python keeps by identity follows them.
+    """
+    words = ["setarch", "--addr-no-randomize"]
+    return words if subprocess.run([*words, "true"], capture_output=True).returncode == 0 else []
 
 
 def fuzz(target: Target, limit: str, tell: Callable[[Result], None]) -> Result:
@@ -127,7 +138,7 @@ def fuzz(target: Target, limit: str, tell: Callable[[Result], None]) -> Result:
     with (
         (BUILD / f"{target.name}.log").open("w") as log,
         subprocess.Popen(
-            [*command(target), *options, str(corpus)],
+            [*([] if limit else with_fixed_addresses()), *command(target), *options, str(corpus)],
             cwd=BUILD,
             env={**os.environ, "PYTHONHASHSEED": "0"},  # else no repetition
             stderr=subprocess.STDOUT,

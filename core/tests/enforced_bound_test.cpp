@@ -265,7 +265,7 @@ TEST(EnforcedBound, BesideSourcesWithoutALimitRestsOnMonitors) {
       bounded += beside && bounds.enforced[own].verdict == latenz::Verdict::bounded ? 1 : 0;
     }
   }
-  EXPECT_GT(bounded, 300);
+  EXPECT_GT(bounded, rounds(400) / 2);
 }
 
 TEST(EnforcedBound, IsRefusedWhereTopHandlersWithoutALimitTakeTime) {

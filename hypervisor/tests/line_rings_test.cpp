@@ -17,7 +17,10 @@ using Rings = LineRings<4, 512>;
 
 /// A line, piece by piece.
 void add(Rings& rings, std::size_t ring, std::string_view prefix, std::string_view line) {
-  if (!rings.begin(ring)) return rings.lose(ring);
+  if (!rings.begin(ring)) {
+    rings.lose(ring);
+    return;
+  }
   rings.write(ring, prefix);
   rings.write(ring, line);
   rings.end(ring);
@@ -124,13 +127,22 @@ TEST(LineRings, ANoteWaitsForASlowConsole) {
 
 TEST(LineRings, NotesWithoutRoomAreCounted) {
   Rings rings;
-  for (int i = 0; i < 20; ++i) rings.note(1, {});
-  EXPECT_EQ(rings.lost(1), 7U) << "25 characters each, and 200 left";
-  EXPECT_EQ(all_of(rings), [] {
-    std::string lines;
-    for (int i = 0; i < 13; ++i) lines += "note of 1 0 0 0\n";
-    return lines;
-  }());
+  std::string expected;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    rings.note(1, {i, 0, 0});
+    if (i < Rings::most_notes) expected += "note of 1 " + std::to_string(i) + " 0 0\n";
+  }
+  EXPECT_EQ(rings.lost(1), 40 - Rings::most_notes);
+  EXPECT_EQ(all_of(rings), expected);
+  rings.note(1, {7, 8, 9});
+  EXPECT_EQ(all_of(rings), "note of 1 7 8 9\n") << "there is room again";
+}
+
+TEST(LineRings, NotesAreLostWhereLinesAre) {
+  Rings rings;
+  for (int i = 0; i < 4; ++i) add(rings, 0, "", std::string(99, 'x'));
+  rings.note(0, {});
+  EXPECT_EQ(rings.lost(0), 1U);
 }
 
 TEST(LineRings, WhatHasNoRoomIsDroppedAndCounted) {

@@ -1,20 +1,29 @@
 """Styled output on the terminal, by rich; everything that prints tables or colours prints here."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import IO, Any
 
 import rich.console
-from rich.console import ConsoleOptions, RenderableType
+from rich.console import ConsoleOptions, Group, RenderableType
+from rich.measure import Measurement
 from rich.segment import Segment
+from rich.table import Column, Table
+from rich.text import Text
 
 from latenz.terminal import printable
+
+_SENTENCE = 30
+_NARROWEST_SENTENCE = 24  # in less, it would be a word a line
 
 
 class Console(rich.console.Console):
     """A console for text of unknown origin.
 
     Square brackets and colons in texts are what they are, no markup and no emoji; control
-    characters are made visible. Colours come from `rich.text.Text` and from styles.
+    characters are made visible. Colours come from `rich.text.Text` and from styles. Of a table
+    that is too wide, columns leave from the right and are named below it; nothing is cut.
 
     Args:
         options: What `rich.console.Console` takes besides.
@@ -38,9 +47,80 @@ class Console(rich.console.Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Render as rich does, with printable text only."""
+        """Render as rich does, with printable text only, and tables that fit."""
+        options = options or self.options
+        if isinstance(renderable, Table) and renderable.show_header:  # else a layout
+            renderable = self._fitted(renderable, options)
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
             else:
                 yield Segment(printable(segment.text), segment.style)
+
+    def _fitted(self, table: Table, options: ConsoleOptions) -> RenderableType:
+        """Return a table of the width that there is, and the names of the columns that left it."""
+        endless = options.update(width=1 << 20)
+        room = options.max_width
+        if table.expand or self.measure(table, options=endless).maximum <= room:
+            return table
+        widths = [_width(self, endless, column) for column in table.columns]
+        for count in range(len(widths), 0, -1):
+            fitted = _with_columns(table, table.columns[:count], [each[1] for each in widths])
+            frame = self.measure(fitted, options=endless).maximum - sum(
+                longest for _, longest in widths[:count]
+            )
+            least = [shortest for shortest, _ in widths[:count]]
+            least[0] = min(least[0], max(room // 2, room - frame - sum(least[1:])))
+            if frame + sum(least) <= room or count == 1:
+                break
+        shared = _shared(room - frame, least, [longest for _, longest in widths[:count]])
+        fitted = _with_columns(table, table.columns[:count], shared)
+        left = list(zip(table.columns[count:], widths[count:], strict=True))
+        sentences = [column for column, (least, most) in left if least < most > _SENTENCE]
+        names = [str(each.header) for each, _ in left if each not in sentences and each.header]
+        return Group(fitted, *_below(table.columns[0], sentences), *_told(names, room))
+
+
+def _below(first: Column, sentences: Sequence[Column]) -> Iterable[Text]:
+    """Give the sentences that have no room in a table, a line each."""
+    for column in sentences:
+        for name, cell in zip(first.cells, column.cells, strict=True):
+            if str(cell) not in ("", "-"):
+                told = cell if isinstance(cell, Text) else str(cell)
+                yield Text.assemble(f"{name}, {column.header}: ", told)
+
+
+def _told(left: Sequence[str], room: int) -> Iterable[Text]:
+    if left:
+        told = f"not in {room} columns: {', '.join(left)}; a wider terminal or a pipe has all"
+        yield Text(told, style="dim")
+
+
+def _width(console: Console, options: ConsoleOptions, column: Column) -> tuple[int, int]:
+    """Return the least width at which a column can be read, and that of its longest line."""
+    cells = [column.header, *column.cells]
+    measured = [Measurement.get(console, options, each) for each in cells]
+    longest = max(each.maximum for each in measured)
+    if column.no_wrap or column.justify == "right":
+        return longest, longest
+    narrowest = column.min_width or (_NARROWEST_SENTENCE if longest > _SENTENCE else longest)
+    return min(narrowest, longest), longest
+
+
+def _shared(room: int, least: Sequence[int], longest: Sequence[int]) -> list[int]:
+    """Return widths that fill the room, from the least on: those that lack little get it all."""
+    widths = list(least)
+    lacking = sorted(range(len(widths)), key=lambda number: longest[number] - least[number])
+    for at, number in enumerate(lacking):
+        share = max(0, room - sum(widths)) // (len(lacking) - at)
+        widths[number] += max(0, min(longest[number] - least[number], share))
+    return widths
+
+
+def _with_columns(table: Table, columns: Sequence[Column], widths: Sequence[int]) -> Table:
+    fitted = copy(table)
+    fitted.columns = [
+        replace(column, width=max(width, 1), min_width=None, overflow="fold", _index=number)
+        for number, (column, width) in enumerate(zip(columns, widths, strict=False))
+    ]
+    return fitted

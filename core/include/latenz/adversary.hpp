@@ -133,7 +133,7 @@ class Adversary {
     }
   }
 
-  /// Begins such a search with the critical instants.
+  /// Begins such a search with the critical instants; none if its times might not fit in 64 bits.
   void begin(std::size_t target, int simulations) {
     const QueueBound& bound = bounds_[system_.sources()[target].partition];
     left_ = bound.verdict == Verdict::bounded ? simulations : 0;
@@ -145,6 +145,11 @@ class Adversary {
     // Early enough for what the first cycles may leave behind.
     origin_ = Instant() + (system_.table().cycle() *
                            (covering_parts(bound.busy_window, system_.table().cycle()) + 2));
+    const Duration longest = (origin_ - Instant()) + finish_ + (system_.table().cycle() * 2);
+    if (longest + longest_bound_ > Duration(INT64_MAX / 2)) {
+      left_ = 0;
+      return;
+    }
     tables_.clear();
     for (const Source& source : system_.sources()) {
       tables_.emplace_back(moves_of(source), finish_ + (system_.table().cycle() * 2),
@@ -183,6 +188,7 @@ class Adversary {
       }
     }
     attack.arrivals = from_first_cycle(std::move(attack.arrivals));
+    share(source);
   }
 
   /// The worst found for each source, whichever source of those that count was the target.
@@ -429,7 +435,7 @@ class Adversary {
     }
     const std::vector<SourceFigures> figures = simulate(times_);
     for (std::size_t i = 0; i < times_.size(); ++i) {
-      if (figures[i].max > attacks_[i].latency && is_fair_to(i)) {
+      if (figures[i].max > attacks_[i].latency && is_fair_to(i, target_)) {
         attacks_[i] = {figures[i].max, from_first_cycle(times_)};
       }
     }
@@ -446,10 +452,10 @@ class Adversary {
     }
   }
 
-  /// Whether what was simulated may be held against the bound of a source: its own partition kept
-  /// its models.
-  [[nodiscard]] bool is_fair_to(std::size_t source) const {
-    return hostile_ == Hostile::none || sources()[source].partition == partition();
+  /// Whether what was simulated for a target may be held against the bound of a source: its own
+  /// partition kept its models.
+  [[nodiscard]] bool is_fair_to(std::size_t source, std::size_t target) const {
+    return hostile_ == Hostile::none || sources()[source].partition == sources()[target].partition;
   }
 
   /// Simulates until every IRQ that has a bound must have ended. Another may never end.
@@ -503,6 +509,20 @@ class Adversary {
         attack = {latency, std::move(fewer)};
       } else {
         at += size;
+      }
+    }
+  }
+
+  /// Others may fare worse by what is left than by all that was found for them.
+  void share(std::size_t target) {
+    const Times times = attacks_[target].arrivals;
+    if (times.empty()) {
+      return;
+    }
+    const std::vector<SourceFigures> figures = simulate(times);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      if (figures[i].max > attacks_[i].latency && is_fair_to(i, target)) {
+        attacks_[i] = {figures[i].max, times};
       }
     }
   }

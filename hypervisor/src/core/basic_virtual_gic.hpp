@@ -93,7 +93,8 @@ class BasicVirtualGic {
  private:
   static_assert(ids % 32 == 0 && ids / 32 <= 32, "a bit for each bank");
   using Bits = std::uint32_t[ids / 32];
-  static constexpr std::uint32_t software_generated_ids = 0xFFFF;
+  static constexpr std::uint32_t software_generated_count = 16;
+  static constexpr std::uint32_t software_generated_ids = (1U << software_generated_count) - 1;
 
   static bool has(const Bits& bits, std::uint32_t id) {
     return ((bits[id / 32] >> (id % 32)) & 1U) != 0;

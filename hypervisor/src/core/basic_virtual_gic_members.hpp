@@ -40,8 +40,11 @@ void BasicVirtualGic<Hardware>::reset() {
   });
   each_bit(existing_banks_ | 1U, [this](std::uint32_t bank) {
     enabled_[bank] = waiting_[bank] = 0;
-    each_id(bank, existing(bank), [this](std::uint32_t id) { priority_[id] = 0; });
+    const std::uint32_t own = owned_[bank] | watched_[bank];
+    each_id(bank, own, [this](std::uint32_t id) { priority_[id] = 0; });
   });
+#pragma GCC unroll 16  // several at a time
+  for (std::uint32_t id = 0; id < software_generated_count; ++id) priority_[id] = 0;
   enabled_[0] = software_generated_ids;  // always on
   waiting_banks_ = 0;
   forwarding_ = false;

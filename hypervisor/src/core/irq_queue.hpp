@@ -36,8 +36,15 @@ class IrqQueue {
   /// The one whose bottom handler runs or is next; only if there is one.
   [[nodiscard]] const PendingIrq& head() const { return irqs_[first_ & mask]; }
 
-  /// Only if not full.
-  void push(const PendingIrq& irq) { irqs_[end_++ & mask] = irq; }
+  /// Only if not full. Member by member: compilers call for a copy of what ends in padding.
+  void push(const PendingIrq& irq) {
+    PendingIrq& place = irqs_[end_++ & mask];
+    place.arrival = irq.arrival;
+    place.top_start = irq.top_start;
+    place.source = irq.source;
+    place.handling = irq.handling;
+    place.timed = irq.timed;
+  }
 
   /// Only if not empty.
   void pop() { ++first_; }

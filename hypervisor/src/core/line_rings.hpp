@@ -24,7 +24,7 @@ class LineRings {
 
   /// What a note is made of, for whoever words it.
   using Note = std::array<std::uint64_t, 3>;
-  static_assert(sizeof(Note) < longest_line);
+  static constexpr std::uint32_t most_notes = 32;  ///< of a ring
   /// A piece of a note, in words.
   using Worded = Text<48>;
 
@@ -69,15 +69,16 @@ class LineRings {
   /// is. Between lines.
   void note(std::size_t ring, const Note& note) {
     Ring& own = ring_[ring];
-    if (!has_room(ring)) return lose(ring);
-    std::uint32_t end = own.added.load(std::memory_order_relaxed);
-    own.text[end++ % capacity] = note_follows;
-    for (std::uint64_t word : note) {
-      for (std::size_t i = 0; i < sizeof word; ++i, word >>= 8U) {
-        own.text[end++ % capacity] = static_cast<char>(word & 0xFFU);
-      }
+    const bool full =
+        own.notes_added - own.notes_sent.load(std::memory_order_acquire) == most_notes;
+    if (full || !has_room(ring)) {
+      lose(ring);
+      return;
     }
-    own.added.store(end, std::memory_order_release);
+    own.note[own.notes_added++ % most_notes] = note;
+    const std::uint32_t end = own.added.load(std::memory_order_relaxed);
+    own.text[end % capacity] = note_follows;
+    own.added.store(end + 1, std::memory_order_release);
   }
 
   /// Lines that had no room, or not from their beginning on. By anybody.
@@ -111,10 +112,13 @@ class LineRings {
 
  private:
   struct Ring {
-    std::atomic<std::uint32_t> added;  ///< characters, modulo 2^32; by the producer
-    std::atomic<std::uint32_t> lost;   ///< by the producer
-    std::atomic<std::uint32_t> sent;   ///< by the consumer
-    std::uint32_t written;             ///< end of the line that is not yet added; the producer's
+    std::atomic<std::uint32_t> added;       ///< characters, modulo 2^32; by the producer
+    std::atomic<std::uint32_t> lost;        ///< by the producer
+    std::atomic<std::uint32_t> sent;        ///< by the consumer
+    std::atomic<std::uint32_t> notes_sent;  ///< by the consumer
+    std::uint32_t notes_added;              ///< the producer's
+    std::uint32_t written;  ///< end of the line that is not yet added; the producer's
+    std::array<Note, most_notes> note;
     std::array<char, capacity> text;
 
     [[nodiscard]] bool waits() const {
@@ -123,17 +127,6 @@ class LineRings {
   };
 
   static constexpr char note_follows = '\0';
-
-  static Note note_at(const Ring& from, std::uint32_t at) {
-    Note note{};
-    for (std::uint64_t& word : note) {
-      for (unsigned i = 0; i < sizeof word; ++i) {
-        const auto byte = static_cast<std::uint8_t>(from.text[at++ % capacity]);
-        word |= static_cast<std::uint64_t>(byte) << (8 * i);
-      }
-    }
-    return note;
-  }
 
   /// Sends a character of a note, or words its next piece. False: that is enough.
   template <typename Put, typename Word>
@@ -145,14 +138,16 @@ class LineRings {
     }
     worded_.clear();
     told_ = 0;
-    word(current_, note_at(from, at + 1), piece_, worded_);
+    const std::uint32_t sent = from.notes_sent.load(std::memory_order_relaxed);
+    word(current_, from.note[sent % most_notes], piece_, worded_);
     if (!worded_.view().empty()) {
       ++piece_;
       return false;
     }
     if (!put('\n')) return false;
     piece_ = 0;
-    from.sent.store(at + 1 + sizeof(Note), std::memory_order_release);
+    from.notes_sent.store(sent + 1, std::memory_order_release);
+    from.sent.store(at + 1, std::memory_order_release);
     current_ = (current_ + 1) % rings;
     return true;
   }

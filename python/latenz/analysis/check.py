@@ -46,6 +46,7 @@ class CheckedSource:
         arrivals_ns: The arrivals of all sources that lead to it, from the first TDMA cycle on and
             without those that are not needed; or None.
         reason: Why there is no bound.
+        enforced_reason: Why there is no enforced bound.
         verdicts: Of its bound in every mode.
         enforced_ns: The bound whatever sources of other partitions do; None if not bounded.
         enforced_highest_ns: The highest latency while these break their models; None if nothing
@@ -60,6 +61,7 @@ class CheckedSource:
     ratio: float | None
     arrivals_ns: Arrivals | None
     reason: str | None
+    enforced_reason: str | None
     verdicts: dict[Mode, Verdict]
     enforced_ns: int | None
     enforced_highest_ns: int | None
@@ -184,6 +186,7 @@ def _checked(
                 highest_ns / source.wcrt_ns if source.wcrt_ns and highest_ns is not None else None,
                 arrivals_ns,
                 source.reason,
+                source.enforced_reason,
                 verdicts,
                 source.enforced_ns,
                 *_found(hostile, number, source.enforced_ns),

@@ -61,6 +61,11 @@ def _print_remarks(console: Console, found: Check) -> None:
             _print_exceeded(console, source)
         if source.reason:
             console.print(f"{source.name}: no bound, not searched: {source.reason}")
+        elif source.enforced_reason:
+            why = source.enforced_reason
+            console.print(f"{source.name}: no enforced bound, not searched: {why}")
+        if found.complete and source.wcrt_ns is not None and source.highest_ns is None:
+            console.print(f"{source.name}: not searched: 64 bits are too few for its times")
     if not found.complete:
         console.print("interrupted: the highest latencies found until then")
 

@@ -82,8 +82,10 @@ def print_bounds(
 def _verdict(source: SourceBound, limit_ns: int | None) -> str:
     if limit_ns is None or source.wcrt_ns is None:
         return source.verdict
-    verdict = "meets" if source.wcrt_ns <= limit_ns else "not shown to meet"
-    return f"{verdict} {format_duration(limit_ns)}"
+    if source.wcrt_ns > limit_ns:
+        return f"not shown to meet {format_duration(limit_ns)}"
+    enforced = source.enforced_ns is not None and source.enforced_ns <= limit_ns
+    return f"meets {format_duration(limit_ns)}" + ("" if enforced else " if models are kept")
 
 
 def _print_parts(console: Console, partition: str, source: SourceBound) -> None:

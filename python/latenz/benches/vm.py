@@ -170,7 +170,8 @@ def _explained(assignment: Assignment, found: Any) -> dict[str, Any]:
     """Return why the worst moments of a nested machine's trace were late."""
     from latenz.traces.recording import Recorded, explained
 
-    recorded = Recorded(paths=(found.trace,), late=(), notes=())
+    guests = (found.guest_trace,) if found.guest_trace else ()
+    recorded = Recorded(paths=(found.trace,), late=(), notes=(), guests=guests)
     return explained(recorded, assignment.writer.folder)
 
 

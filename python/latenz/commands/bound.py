@@ -44,8 +44,9 @@ def command(
 
     described, text = read_system_file(system)
     limits = deadlines_of(deadline or [], described)
-    described, bounds = _bounds(described, mode_of(mode), horizon_of(horizon), text.where)
-    printed = printed_equations(described)
+    horizon_ns = horizon_of(horizon)
+    described, bounds = _bounds(described, mode_of(mode), horizon_ns, text.where)
+    printed = printed_equations(described, horizon_ns=horizon_ns)
     if json:
         import json as json_module
 

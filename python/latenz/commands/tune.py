@@ -18,29 +18,22 @@ command = typer.Typer(
 )
 
 
+_CPUS = typer.Option(help="The CPUs for real-time work, as 4 or 2-3 (default: those isolated).")
+_PROFILE = typer.Option(help="host, kvm-host or guest, if what the machine seems to be is wrong.")
+_ROOT = typer.Option(help="Another machine's files: a folder, or a snapshot's tar.")
+_ONLY = typer.Option(help="Only the entry of this id; several times.")
+_LIVE = typer.Option(help="Also watch the isolated CPUs for this long, as 5s.")
+_WHY = typer.Option(help="Tell all about the entry of this id: why, risk, source, changes.")
+
+
 @command.command()
 def check(
-    cpus: Annotated[
-        str | None,
-        typer.Option(help="The CPUs for real-time work, as 4 or 2-3 (default: those isolated)."),
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(help="host, kvm-host or guest, if what the machine seems to be is wrong."),
-    ] = None,
-    root: Annotated[
-        Path, typer.Option(help="Another machine's files: a folder, or a snapshot's tar.")
-    ] = Path("/"),
-    only: Annotated[
-        list[str] | None, typer.Option(help="Only the entry of this id; several times.")
-    ] = None,
-    live: Annotated[
-        str | None, typer.Option(help="Also watch the isolated CPUs for this long, as 5s.")
-    ] = None,
-    why: Annotated[
-        str | None,
-        typer.Option(help="Tell all about the entry of this id: why, risk, source, changes."),
-    ] = None,
+    cpus: Annotated[str | None, _CPUS] = None,
+    profile: Annotated[str | None, _PROFILE] = None,
+    root: Annotated[Path, _ROOT] = Path("/"),
+    only: Annotated[list[str] | None, _ONLY] = None,
+    live: Annotated[str | None, _LIVE] = None,
+    why: Annotated[str | None, _WHY] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Hold this machine, or another one's files, against the catalogue of real-time settings.
@@ -49,7 +42,7 @@ def check(
 
     Example: latenz tune check --cpus 4 --live 5s
     """
-    from latenz.errors import EXIT_GATE_VIOLATED
+    from latenz.errors import EXIT_GATE_VIOLATED, EXIT_INTERRUPTED
     from latenz.tune.catalogue import chosen
     from latenz.tune.check import by_effect
     from latenz.tune.check import check as checked
@@ -62,20 +55,8 @@ def check(
     if live is not None:
         interrupted, seen = _live(context, live, json)
         checks = by_effect([*seen, *checks])
-    if json:
-        import json as json_module
-
-        document = {
-            "profile": context.profile,
-            "isolated": sorted(context.isolated),
-            "checks": [each.to_json() for each in checks],
-        }
-        typer.echo(json_module.dumps(document, indent=1))
-    else:
-        _print(checks, context, why)
+    _print(checks, context, why, json)
     if interrupted:
-        from latenz.errors import EXIT_INTERRUPTED
-
         return EXIT_INTERRUPTED
     return EXIT_GATE_VIOLATED if any(each.counts_as_wrong for each in checks) else 0
 
@@ -99,10 +80,18 @@ def _live(context: "Context", duration: str, json: bool) -> "tuple[bool, list[Ch
         return stopped(), seen
 
 
-def _print(checks: "list[Check]", context: "Context", why: str | None) -> None:
+def _print(checks: "list[Check]", context: "Context", why: str | None, json: bool) -> None:
     from latenz.tune.show import print_checks, print_entry
 
-    if why:
+    if json:
+        tune_transaction.print_json(
+            {
+                "profile": context.profile,
+                "isolated": sorted(context.isolated),
+                "checks": [each.to_json() for each in checks],
+            }
+        )
+    elif why:
         print_entry(next(each for each in checks if each.id == why), context)
     else:
         print_checks(checks, context)
@@ -111,9 +100,7 @@ def _print(checks: "list[Check]", context: "Context", why: str | None) -> None:
 @command.command()
 def snapshot(
     output: Annotated[Path, typer.Argument(help="The tar to write.", show_default=False)],
-    root: Annotated[
-        Path, typer.Option(help="Another machine's files: a folder, or a snapshot's tar.")
-    ] = Path("/"),
+    root: Annotated[Path, _ROOT] = Path("/"),
     force: Force = False,
 ) -> None:
     """Gather what the checks read from this machine, to check it elsewhere.

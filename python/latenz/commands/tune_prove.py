@@ -150,7 +150,7 @@ def _begun(
     found = planned(place, wanted)
     groups, later = groups_of(found, checked(place, wanted))
     if not json:
-        print_intention(found, groups, () if wanted.restart else later)
+        print_intention(found, groups, later, restart=wanted.restart)
     if not groups and not (wanted.restart and later):
         return _print_nothing("nothing to try", later, json)
     folder = output or _default_folder(experiment.file.name)

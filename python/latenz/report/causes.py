@@ -34,7 +34,13 @@ class _Known(_Told):
 
 
 class LateSample(_Told):
-    """One of the worst samples with its causes, the largest first."""
+    """One of the worst samples with its causes, the largest first.
+
+    Attributes:
+        alternatives: What else it could be; nothing if it is certain, or was told before there
+            were any.
+        record: Events to record besides, which would decide it.
+    """
 
     latency_ns: int
     what: str
@@ -44,6 +50,8 @@ class LateSample(_Told):
     tunings: tuple[str, ...]
     advice: str
     shares: tuple[Share, ...]
+    alternatives: tuple[str, ...] = ()
+    record: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

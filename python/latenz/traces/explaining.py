@@ -138,6 +138,7 @@ def of_run(path: Path) -> list[tuple[str, Path, Explained]]:
         BadInput: The folder is no run, or was not traced.
     """
     from latenz.store.run import Run
+    from latenz.traces.guests import with_guests
 
     run = Run.open(path)
     found = []
@@ -147,7 +148,9 @@ def of_run(path: Path) -> list[tuple[str, Path, Explained]]:
             label = traces[0].parent.name
             names = account.get("sample_sets", ())
             sets = [each for each in run.sample_sets if each.metadata.name in names]
-            found.append((label, traces[0], explain_in(traces, latest(sets, 10))))
+            guests = [_file_of(path, str(each)) for each in account.get("guest_traces", ())]
+            why = with_guests(traces[0], guests, explain_in(traces, latest(sets, 10)))
+            found.append((label, traces[0], why))
     if not found:
         raise BadInput("holds no trace", str(path), "record one with latenz run --trace")
     return found

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from latenz.traces.causes import Cause
     from latenz.traces.model import Summary
 
+_WORST = 10
+
 
 @dataclass(frozen=True)
 class Guest:
@@ -117,6 +119,23 @@ def explain_guests(host: RecordedTrace, guests: Sequence[Guest], worst: int) -> 
         causes += found
         notes += more
     return Explained(tuple(ranked(causes)[:worst]), tuple(notes))
+
+
+def with_guests(host: Path, paths: Sequence[Path], explained: Explained) -> Explained:
+    """Add why guests of a traced host were late to why the host's own worst moments were.
+
+    A guest's trace that cannot be read or joined costs a note.
+    """
+    opened = open_trace(host)
+    if not paths or not isinstance(opened, RecordedTrace):
+        return explained
+    try:
+        found = explain_guests(opened, open_guests(opened, paths, _WORST), _WORST)
+    except BadInput as mistake:
+        note = f"the guest's trace could not be joined with the host's: {mistake.what}"
+        return Explained(explained.causes, (*explained.notes, note))
+    causes = ranked([*explained.causes, *found.causes])
+    return Explained(tuple(causes), (*explained.notes, *found.notes))
 
 
 def _of_guest(

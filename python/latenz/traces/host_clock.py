@@ -5,6 +5,7 @@ A guest can write an event only while its virtual CPU is in it. So each event li
 clocks belong together is checked by that, and without anything else it is found by that alone.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -22,17 +23,20 @@ if TYPE_CHECKING:
     Times = NDArray[np.int64]
 
 _MOST = 1 << 20  # events of a file that are looked at
+_MICROSECOND = 1_000
 _ROUNDING_NS = 2  # of cycles into ns, once on each side
 _MOST_OUTSIDE = 0.01
 _FEWEST = 20  # events of a guest, by fewer no clock is found
 _FAR_OUTSIDE_NS = 100_000
 _SILENCE_NS = 100_000
 _BIN_NS = 4_000
-_MOST_GUEST_ANCHORS, _MOST_HOST_ANCHORS = 300, 8_000
+_MOST_DISTANCES = 3_000_000
+_MOST_GUESTS = 64
 _MOST_CANDIDATES = 48
 _MOST_SCORED = 500  # events of the beginning, in which no clock drifts far
 _NEAR_NS = 2 * _BIN_NS
 _MOST_FITTED = 8
+_LONGEST_ENTRY_NS, _STEP_NS = 60_000, 250  # from an entry to the guest's first event
 _MANY = 0.98
 _OF_PIECE, _MOST_PIECES = 48, 256
 _REMEDY = (
@@ -77,8 +81,6 @@ class _Found(NamedTuple):
     inside: int
     outside: int
     furthest_ns: int  # outside
-    earlier_ns: int  # by how much all that are inside could be earlier
-    later_ns: int
 
     @property
     def score(self) -> int:
@@ -100,14 +102,21 @@ def host_clock(
         )
     names = _names(host_summary, guest_summary)
     for method, argument in _told(host, host_summary, guest_summary):
-        moved = RecordedTrace(guest.path, argument).times((), _MOST)
+        moved = _by(1, RecordedTrace(guest.path, argument).times((), _MOST))
         vcpus = _vcpus(moved, runs, host_summary, names)
         found = _together(moved, runs, vcpus)
         if _is_believable(found):
-            error_ns = _ROUNDING_NS + found.furthest_ns
+            error_ns = _ROUNDING_NS + found.furthest_ns + _grain_ns(moved, runs)
             checked = found.inside + found.outside
             return HostClock(method, argument, error_ns, checked, found.outside, vcpus)
     return _Matching(guest, runs, host_summary, names).clock()
+
+
+def _grain_ns(times_of: Mapping[int, "Times"], runs: Mapping[int, _Runs]) -> int:
+    """Return how far times are off if files tell whole microseconds only, as tracefs does."""
+    of_host = any((each.entries % _MICROSECOND).any() for each in runs.values())
+    of_guest = any((each % _MICROSECOND).any() for each in times_of.values())
+    return _MICROSECOND * (int(not of_host) + int(not of_guest))
 
 
 def _is_believable(found: _Found) -> bool:
@@ -151,45 +160,66 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
+def _by(column: int, rows: "Times") -> dict[int, "Times"]:
+    """Return the times of events by their CPU (column 1) or thread (2), in order."""
+    return {key: own[:, 0] for key, own in _grouped(column, rows).items()}
+
+
+def _grouped(column: int, rows: "Times") -> dict[int, "Times"]:
+    if not len(rows):
+        return {}
+    ordered = rows[np.argsort(rows[:, column], kind="stable")]
+    keys, firsts = np.unique(ordered[:, column], return_index=True)
+    return dict(zip(keys.tolist(), np.split(ordered, firsts[1:]), strict=True))
+
+
 def _runs(host: RecordedTrace) -> dict[int, _Runs]:
-    rows = host.times(("kvm_entry", "kvm_exit"), _MOST)
     found = {}
-    for pid in np.unique(rows[:, 2]):
-        own = rows[rows[:, 2] == pid]
+    for pid, own in _grouped(2, host.times(("kvm_entry", "kvm_exit"), _MOST)).items():
         enters = (own[:-1, 3] == 0) & (own[1:, 3] == 1)
         if enters.any():
-            found[int(pid)] = _Runs(own[:-1, 0][enters], own[1:, 0][enters])
+            found[pid] = _Runs(own[:-1, 0][enters], own[1:, 0][enters])
     return found
 
 
 def _vcpus(
-    rows: "Times", runs: Mapping[int, _Runs], host: Summary, names: RecordedGuest | None
+    times_of: Mapping[int, "Times"],
+    runs: Mapping[int, _Runs],
+    host: Summary,
+    names: RecordedGuest | None,
 ) -> dict[int, int]:
     """Return which thread runs which of a guest's CPUs: as it is told, else whom its times suit."""
+    threads = _threads(host, names)
     found = {}
-    for cpu in np.unique(rows[:, 1]).tolist():
-        times = rows[rows[:, 1] == cpu, 0]
-        known = [pid for pid in _threads_of(cpu, host, names) if pid in runs]
+    for cpu, times in times_of.items():
+        known = [pid for pid in threads.get(cpu, ()) if pid in runs]
         scored = [(_compared(times, runs[pid]).score, pid) for pid in known]
         if scored:
             found[cpu] = max(scored)[1]
     return found
 
 
-def _threads_of(cpu: int, host: Summary, names: RecordedGuest | None) -> list[int]:
-    if names is not None and cpu in names.vcpus:
-        return [names.vcpus[cpu]]
-    return [each.pid for each in host.vcpus if each.vcpu.partition("@")[0] == str(cpu)]
+def _threads(host: Summary, names: RecordedGuest | None) -> dict[int, list[int]]:
+    """Return which threads may run which CPU of a guest."""
+    if names is not None:
+        return {cpu: [pid] for cpu, pid in names.vcpus.items()}
+    found: dict[int, list[int]] = defaultdict(list)
+    for each in host.vcpus:
+        number_of_it = each.vcpu.partition("@")[0]
+        if number_of_it.isdecimal() and len(number_of_it) < 6:
+            own = found[int(number_of_it)]
+            own += [each.pid] if len(own) < _MOST_GUESTS else []
+    return found
 
 
-def _together(rows: "Times", runs: Mapping[int, _Runs], vcpus: Mapping[int, int]) -> _Found:
-    each = [_compared(rows[rows[:, 1] == cpu, 0], runs[pid]) for cpu, pid in vcpus.items()]
+def _together(
+    times_of: Mapping[int, "Times"], runs: Mapping[int, _Runs], vcpus: Mapping[int, int]
+) -> _Found:
+    each = [_compared(times_of[cpu], runs[pid]) for cpu, pid in vcpus.items()]
     return _Found(
         sum(found.inside for found in each),
         sum(found.outside for found in each),
         max((found.furthest_ns for found in each), default=0),
-        min((found.earlier_ns for found in each), default=0),
-        min((found.later_ns for found in each), default=0),
     )
 
 
@@ -198,7 +228,7 @@ def _compared(times: "Times", runs: _Runs) -> _Found:
     entries, exits = runs
     times = times[(times >= entries[0]) & (times <= exits[-1])]
     place = np.searchsorted(entries, times, side="right") - 1
-    since, until = times - entries[place], exits[place] - times
+    until = exits[place] - times
     is_in = until >= 0
     after = entries[np.minimum(place + 1, len(entries) - 1)] - times
     beyond = np.minimum(-until[~is_in], np.where(after[~is_in] > 0, after[~is_in], 2**62))
@@ -206,8 +236,6 @@ def _compared(times: "Times", runs: _Runs) -> _Found:
         int(is_in.sum()),
         int((~is_in).sum()),
         int(beyond.max(initial=0)),
-        int(since[is_in].min(initial=2**62)),
-        int(until[is_in].min(initial=2**62)),
     )
 
 
@@ -243,9 +271,10 @@ class _Matching:
         """
         if not len(self._rows):
             raise self._refusal("has no events")
-        cpu = int(np.bincount(self._rows[:, 1].clip(0, 65535)).argmax())
-        times = self._rows[self._rows[:, 1] == cpu, 0]
-        pids = [pid for pid in _threads_of(cpu, self._host, self._names) if pid in self._runs]
+        times_of = _by(1, self._rows)
+        cpu, times = max(times_of.items(), key=lambda each: len(each[1]))
+        threads = _threads(self._host, self._names)
+        pids = [pid for pid in threads.get(cpu, ()) if pid in self._runs]
         scored = sorted(
             (
                 (_near(times[:_MOST_SCORED], self._runs[pid], offset), pid, offset)
@@ -274,14 +303,15 @@ class _Matching:
 
     def _checked(self, argument: str, error_ns: int, known: dict[int, int]) -> HostClock:
         """Return a clock after a comparison of all events of the guest."""
-        moved = self._rows.copy()
-        moved[:, 0] = _moved(moved[:, 0], argument)
+        rows = self._rows.copy()
+        rows[:, 0] = _moved(rows[:, 0], argument)
+        moved = _by(1, rows)
         vcpus = _vcpus(moved, self._runs, self._host, self._names) | known
         found = _together(moved, self._runs, vcpus)
         if not _is_believable(found):
             raise self._refusal("suits no virtual CPU of the host's trace")
         checked = found.inside + found.outside
-        error_ns += found.furthest_ns
+        error_ns += found.furthest_ns + _grain_ns(_by(1, self._rows), self._runs)
         return HostClock("matched", argument, error_ns, checked, found.outside, vcpus)
 
     def _refusal(self, what: str) -> BadInput:
@@ -298,14 +328,15 @@ class _Matching:
         first = times[1:][np.diff(times) >= _SILENCE_NS]
         woken = woken if len(woken) else entries
         first = first if len(first) else times
-        first = first[:_MOST_GUEST_ANCHORS]
-        distances = (woken[None, :_MOST_HOST_ANCHORS] - first[:, None]).ravel()
+        first = first[: max(_FEWEST, _MOST_DISTANCES // len(woken))]
+        distances = (woken[None, :] - first[:, None]).ravel()
         bins, counts = np.unique(distances // _BIN_NS, return_counts=True)
         often = np.argsort(counts, kind="stable")[-_MOST_CANDIDATES:]
         return [int(bins[each]) * _BIN_NS + _BIN_NS // 2 for each in often]
 
     def _lines(self, times: "Times", runs: _Runs, offset: int) -> list[tuple[str, int, int]]:
         """Return the clock that suits near an offset: its argument, error, and move at first."""
+        offset = _closer(times[:_MOST_SCORED], runs, offset)
         whole = _bounds_of(times, runs, offset)
         if whole is not None:
             move = (whole.least_ns + whole.most_ns) // 2
@@ -326,6 +357,15 @@ def _moved(times: "Times", argument: str) -> "Times":
 def _near(times: "Times", runs: _Runs, offset: int) -> int:
     """Return how well times suit near an offset: those of runs, less those of pauses."""
     return _compared(times + offset, _Runs(runs.entries - _NEAR_NS, runs.exits + _NEAR_NS)).score
+
+
+def _closer(times: "Times", runs: _Runs, offset: int) -> int:
+    """Return an offset near another one that suits best: entries come before the first event."""
+    steps = range(offset - _NEAR_NS, offset + _LONGEST_ENTRY_NS, _STEP_NS)
+    scores = [_compared(times + each, runs).score for each in steps]
+    best = max(scores)
+    suiting = [each for each, score in zip(steps, scores, strict=True) if score == best]
+    return suiting[len(suiting) // 2]
 
 
 def _pieces(times: "Times", runs: _Runs, offset: int) -> list[_Bounds]:

@@ -34,11 +34,13 @@ class Recorded:
         paths: The traces, one for each ring that has something to tell.
         late: The worst samples, the latest first.
         notes: What must be known about the recording.
+        guests: What guests recorded of themselves meanwhile.
     """
 
     paths: tuple[Path, ...]
     late: tuple[Late, ...]
     notes: tuple[str, ...]
+    guests: tuple[Path, ...] = ()
 
 
 class Recording:
@@ -157,15 +159,20 @@ def explained(recorded: Recorded, folder: Path) -> dict[str, Any]:
         folder: The run's; traces are named relative to it.
     """
     from latenz.traces.explaining import explain_in
+    from latenz.traces.guests import with_guests
 
     traces = [path.relative_to(folder).as_posix() for path in recorded.paths]
+    guests = [path.relative_to(folder).as_posix() for path in recorded.guests]
     try:
         found = explain_in(recorded.paths, recorded.late)
+        if recorded.guests:
+            found = with_guests(recorded.paths[0], recorded.guests, found)
     except BadInput as mistake:
         notes = [*recorded.notes, f"the trace could not be explained: {mistake.what}"]
         return {"traces": traces, "causes": [], "trace_notes": notes}
-    return {
+    told = {
         "traces": traces,
         "causes": [each.to_json() for each in found.causes],
         "trace_notes": [*recorded.notes, *found.notes],
     }
+    return told | ({"guest_traces": guests} if guests else {})

@@ -248,11 +248,9 @@ def print_status(transaction: Transaction | None, at_work: bool) -> None:
     boot = "" if transaction.same_boot else "; the machine was restarted since"
     console.print(f"begun {began}: {state}{boot}")
     if proof := transaction.journal.head.proof:
-        console.print(
-            f"it is on trial, samples are in {proof}: latenz tune prove --resume goes on, "
-            "latenz tune revert ends it",
-            soft_wrap=True,
-        )
+        ways = "latenz tune prove --resume goes on, latenz tune revert ends it"
+        what = "" if at_work else f": {ways}"
+        console.print(f"it is on trial, samples are in {proof}{what}", soft_wrap=True)
     for step in transaction.steps():
         line = Text(f"  {printable(step.change.what)}: ")
         line.append(_state(step, transaction), "" if step.now == "as applied" else "yellow")

@@ -101,7 +101,9 @@ def _difference(gain: Gain) -> float | None:
     return gain.with_ns - gain.without_ns
 
 
-def print_intention(found: Plan, groups: Sequence[tuple[str, ...]], later: Sequence[str]) -> None:
+def print_intention(
+    found: Plan, groups: Sequence[tuple[str, ...]], later: Sequence[str], *, restart: bool
+) -> None:
     """Print what is going to be tried, and what is not."""
     console = Console(highlight=False)
     entries = {entry.id: entry for entry in load()}
@@ -111,7 +113,9 @@ def print_intention(found: Plan, groups: Sequence[tuple[str, ...]], later: Seque
         line.append(f": effect {entries[group[0]].effect}; {_cost(group, entries)}", "not bold")
         console.print(line, soft_wrap=True)
     if later:
-        text = "Need a restart (--restart tries them last, together): "
+        text = "Need a restart" + (
+            ", tried last, together: " if restart else " (--restart tries them last, together): "
+        )
         console.print(Text(text + ", ".join(later)), soft_wrap=True)
     by_hand = dict.fromkeys(entry for each in found.by_hand for entry in each.entries)
     for label, ids in (

@@ -29,8 +29,7 @@ from latenz.tune.model import (
 )
 
 _PIPE_WIDTH = 200  # where no terminal says how wide it is, little need be cut
-_GAPS = 16  # three columns between each, and the edges
-_NARROWEST = 8
+_NARROWEST = 12
 _GROUPS = (("wrong", "red"), ("unknown", "yellow"), ("ok", "green"))
 _CHOICE = "a choice about security: wrong for latency only"
 
@@ -72,16 +71,14 @@ def _print_group(console: Console, title: str, colour: str, group: Sequence[Chec
         box=SIMPLE_HEAD,
         pad_edge=False,
     )
-    longest = max(len(each.id) for each in group)
-    free = max(console.width - len("effect") - longest - _GAPS, 3 * _NARROWEST)
-    found, wanted = max(free * 3 // 10, _NARROWEST), max(free * 2 // 10, _NARROWEST)
-    widths = {"effect": len("effect"), "id": longest, "found": found, "wanted": wanted}
-    for name, width in (widths | {"why, or where": free - found - wanted}).items():
-        table.add_column(name, no_wrap=True, overflow="ellipsis", width=width)
+    for name in ("id", "effect"):
+        table.add_column(name, no_wrap=True)
+    for name in ("found", "wanted", "why, or where"):
+        table.add_column(name, overflow="fold", min_width=_NARROWEST)
     for each in group:
         table.add_row(
-            each.entry.effect,
             Text(each.id, style=colour),
+            each.entry.effect,
             Text(each.found or "-"),
             Text(each.wanted or "-"),
             Text(each.reason) if each.reason else Text(each.where, style="dim"),

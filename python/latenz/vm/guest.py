@@ -74,12 +74,23 @@ def guest(kernel: Flavour) -> Guest:
     return Guest(images.linux(kernel, "amd64"), initrd, images.kernel_release(kernel, "amd64"))
 
 
-def guest_options(settings: "VmSettings", job: "Job") -> str:
+TRACE = "trace.txt"
+"""Name of what the guest recorded of itself, among what it sends."""
+_TRACED = (
+    *(f"sched/sched_{name}" for name in ("switch", "waking", "wakeup")),
+    *("irq", "irq_vectors/local_timer_entry", "irq_vectors/local_timer_exit"),
+    *(f"timer/hrtimer_{name}" for name in ("start", "expire_entry", "expire_exit")),
+    "power/cpu_idle",
+)
+
+
+def guest_options(settings: "VmSettings", job: "Job", *, trace: bool = False) -> str:
     """Return what the first program is told on the kernel's command line.
 
     Args:
         settings: The machine.
         job: What to measure: engine, load, duration.
+        trace: Also record what the guest's kernel does meanwhile, as the text `TRACE`.
 
     Raises:
         BadInput: The engine or the load does not run in a guest.
@@ -93,6 +104,7 @@ def guest_options(settings: "VmSettings", job: "Job") -> str:
         output=guest_linux.output_file(job),
         load=" ".join(load),
         settle_us=guest_linux.settle_us(job.condition.load) if load else "",
+        trace=" ".join(_TRACED) if trace else "",
     )
 
 

@@ -99,11 +99,13 @@ class Nested:
         sets: What was measured.
         account: Commands, software and tunings, for the run.
         trace: The recorded trace; None without one.
+        guest_trace: What the guest recorded of itself meanwhile; None without that.
     """
 
     sets: "list[SampleSet]"
     account: dict[str, Any]
     trace: Path | None = None
+    guest_trace: Path | None = None
 
 
 class Stopped(Exception):  # noqa: N818 - what the user wanted
@@ -171,7 +173,15 @@ def run(
     account |= _host_tunings(wish, folder / nested_host.WRITTEN)
     sets = _sets(wish, received)
     trace = folder / TRACE
-    return Nested(sets, account, trace if trace.exists() else None)
+    from latenz.vm.guest import TRACE as GUEST_TRACE
+
+    inside = folder / "received" / GUEST_TRACE
+    return Nested(
+        sets,
+        account,
+        trace if trace.exists() else None,
+        inside if wish.trace and inside.exists() else None,
+    )
 
 
 @contextmanager
@@ -209,7 +219,7 @@ def _machine(wish: Wish, files: dict[str, Path | str], software: dict[str, Any])
     boot = Boot(
         kernel=at["vmlinux"],
         initrd=at["initrd"],
-        options=guest_options(settings, _guest_job(wish)),
+        options=guest_options(settings, _guest_job(wish), trace=wish.trace),
         console=Path(nested_host.SENT, "console.log"),
         results=f"file,path={nested_host.SENT}/{guest_linux.RESULTS}",
     )

@@ -97,6 +97,43 @@ def test_overload_and_unlimited_arrivals_are_told_apart(tmp_path: Path) -> None:
     assert "a may arrive at any rate" in endless["reason"]
 
 
+def test_a_verdict_says_if_it_holds_only_while_models_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "system.toml"
+    text = """
+        [policy]
+        mode = "carry"
+        [[slot]]
+        partition = "A"
+        length = "5 s"
+        [[slot]]
+        partition = "B"
+        length = "5 s"
+        [[source]]
+        name = "a"
+        partition = "A"
+        top = 0
+        bottom = 1
+        arrival = { kind = "periodic", period = "90 s" }
+        [[source]]
+        name = "b"
+        partition = "B"
+        top = 0
+        bottom = 4
+        arrival = { kind = "periodic", period = "90 s" }
+        monitor = { distances = [MONITOR] }
+    """
+    path.write_text(text.replace("MONITOR", '"1 s"'))
+    asked = ("bound", str(path), "--horizon", "100s", "--deadline")
+    (source, _) = document("bound", str(path), "--horizon", "100s")["sources"]
+    assert source["wcrt_ns"] < source["enforced_ns"]
+    assert source["as_printed_ns"]["eq11"] is not None, "within the horizon that was asked for"
+    kept = run(*asked, f"a={source['wcrt_ns']}ns")
+    assert kept.returncode == 0
+    assert "if models are kept" in kept.stdout.split("bound: if all")[0]
+    always = run(*asked, f"a={source['enforced_ns']}ns")
+    assert "if models are kept" not in always.stdout.split("bound: if all")[0]
+
+
 def test_a_long_busy_window_is_past_the_horizon(tmp_path: Path) -> None:
     arrival = 'kind = "periodic", period = "5 ms", jitter = "400 s"'
     (source,) = document("bound", described(tmp_path, arrival=arrival))["sources"]

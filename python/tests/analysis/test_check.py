@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, get_args
 
+import numpy as np
 import oracle_bounds
 import oracle_simulator
 import pytest
@@ -199,6 +200,107 @@ def test_document_and_replay(tmp_path: Path) -> None:
         assert list(source["arrivals_ns"]) == names
         assert source["verdicts"] == dict.fromkeys(MODES, "bounded")
         assert not source["exceeded"]
+
+
+CROWDED = """
+[platform]
+limit = 1
+[policy]
+mode = "carry"
+[[slot]]
+partition = "P2"
+length = 11
+[[slot]]
+partition = "P0"
+length = 21
+[[source]]
+name = "s0"
+partition = "P2"
+top = 2
+bottom = 2
+arrival = { kind = "periodic", period = 94, jitter = 57, min_distance = 94 }
+monitor = { distances = [10, 113] }
+[[source]]
+name = "s1"
+partition = "P2"
+top = 2
+bottom = 4
+arrival = { kind = "periodic", period = 42, jitter = 57, min_distance = 42 }
+monitor = { distances = [42, 113] }
+[[source]]
+name = "s2"
+partition = "P2"
+top = 0
+bottom = 4
+arrival = { kind = "periodic", period = 26, jitter = 61, min_distance = 6 }
+monitor = { distances = [33, 64] }
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_source_fares_worse_by_what_was_found_for_another(seed: int, tmp_path: Path) -> None:
+    """Leaving arrivals out for one source can make it worse for another."""
+    path = tmp_path / "crowded.toml"
+    path.write_text(CROWDED)
+    system = read_system(path)
+    found = check(system, effort=60, seed=seed)
+    arrivals = [np.array(times, np.int64) for times in worst_arrivals(system, found)]
+    replayed = simulate(system, arrivals=arrivals)
+    assert [each.max_ns for each in replayed.sources] == [x.highest_ns for x in found.sources]
+
+
+def test_times_that_64_bits_cannot_hold_are_not_searched(tmp_path: Path) -> None:
+    path = tmp_path / "ages.toml"
+    path.write_text(
+        f"""
+        [[slot]]
+        partition = "P"
+        length = {2**61 + 2**58}
+        [[source]]
+        name = "a"
+        partition = "P"
+        top = 0
+        bottom = 2
+        arrival = {{ kind = "periodic", period = {2**61}, jitter = 2 }}
+        """
+    )
+    done = run("check", str(path), "--effort", "5")
+    assert done.returncode == 0, done.stdout
+    assert "a: not searched: 64 bits are too few for its times" in done.stdout
+
+
+def test_why_there_is_no_enforced_search(tmp_path: Path) -> None:
+    """The monitor grants more than the processor could serve, if the model did not forbid it."""
+    path = tmp_path / "system.toml"
+    path.write_text(
+        """
+        [policy]
+        mode = "carry"
+        [[slot]]
+        partition = "A"
+        length = 100
+        [[slot]]
+        partition = "B"
+        length = 100
+        [[source]]
+        name = "a"
+        partition = "A"
+        top = 2
+        bottom = 4
+        arrival = { kind = "periodic", period = 400 }
+        [[source]]
+        name = "b"
+        partition = "B"
+        top = 2
+        bottom = 4
+        arrival = { kind = "periodic", period = 400 }
+        monitor = { distances = [3] }
+        """
+    )
+    done = run("check", str(path), "--effort", "5")
+    assert done.returncode == 0
+    assert "a: no enforced bound, not searched: the form slots counts more work" in done.stdout
+    assert check(read_system(path), effort=5).of("a").enforced_reason is not None
 
 
 def test_table_names_what_was_found() -> None:

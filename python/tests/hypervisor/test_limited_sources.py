@@ -4,7 +4,7 @@ Beside it a partition answers interrupts of its own, and a victim counts, three 
 What they were promised are the bounds with the costs of a run whose sources all keep their models.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from latenz.hypervisor.arrivals import Arrivals
 from latenz.hypervisor.build import build, build_system
 from latenz.hypervisor.comparison import compared
 from latenz.hypervisor.costs import with_costs
+from latenz.hypervisor.results import beyond_bounds
 from latenz.hypervisor.run import boot, ensure_built
 from latenz.hypervisor.trace import Kind
 from latenz.system import (
@@ -154,6 +155,27 @@ def test_sources_are_masked_as_the_simulator_masks_them(mode):
     for source in (0, 1):
         seen, wanted = (each.handling[each.source == source] for each in (run.irqs, simulated))
         assert seen.tolist() == wanted.tolist()
+
+
+def test_two_storms_of_the_list_between_each_other_are_beyond_bounds_and_told():
+    one = system("plain", None)
+    model = replace(one, sources=(*one.sources, replace(one.sources[1], name="other storm")))
+    ensure_built()
+
+    def run(*storms):
+        built = build_system(model, "plain", arrivals(WATCHED, *storms), least_cycles=CYCLES)
+        return boot(built, "virt").measured
+
+    honest = run(late_and_early(), late_and_early() + 13)
+    assert beyond_bounds(model, honest) == ()
+    times = np.arange(0, END_NS, STORM_NS // 10)
+    alone = run(times[:1], times)
+    assert beyond_bounds(model, alone) == ()
+    assert most_lost_ns(alone) <= promise(model, honest).loss_ns
+    both = run(times, times + STORM_NS // 20)
+    [note] = beyond_bounds(model, both)
+    assert "storm, other storm were masked" in note
+    assert most_lost_ns(both) > promise(model, honest).loss_ns, "so that it has to be told"
 
 
 def test_what_its_sections_say_of_masking_is_no_more_than_its_cost():

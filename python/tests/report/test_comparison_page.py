@@ -222,7 +222,7 @@ def test_what_a_page_is_made_from_is_never_replaced(tmp_path: Path, command: str
     for output in (given, tmp_path / "link.html", tmp_path / "same.html", run / "run.json"):
         done = latenz(command, given, run, "-o", output)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "is what the page is made from" in done.stderr
+        assert "is what the command reads" in done.stderr
         assert done.stderr.count("\n") == 1
     assert [each.read_bytes() for each in files] == before
 

@@ -173,6 +173,31 @@ def test_clocks_are_joined_by_exits_alone(tmp_path, cause, seed):
     assert (worst.first.cause, worst.first.side) == (cause, CAUSES[cause])
 
 
+def test_whole_microseconds_count_as_an_error(tmp_path):
+    """As tracefs prints them: cut off, so that each event looks earlier than it was."""
+    world = World(3, 10**9).run("vcpu-preempted")
+    host = write_text(world.host, tmp_path / "host.txt")
+    truth = sorted(each.t_ns for each in world.guest.events)
+    for each in world.guest.events:
+        each.t_ns -= each.t_ns % 1_000
+    guest = write_text(world.guest, tmp_path / "guest.txt", world.offset_ns)
+    why, [found] = explained(host, guest)
+    moved = by_the_host(guest, found.clock.argument)
+    wrong_ns = max(abs(one - other) for one, other in zip(moved, truth, strict=True))
+    assert wrong_ns <= found.clock.error_ns <= 2_500
+    assert why.causes[0].first.cause == "vcpu-preempted"
+
+
+def test_a_guest_that_leaves_again_before_its_first_event(tmp_path):
+    """As one on an emulated processor did, whose first event came 16 us after the first entry."""
+    world = World(3, 10**9)
+    world.exits_on_waking = 3
+    world.run("vcpu-preempted")
+    _, [guest] = explained(*as_text(world, tmp_path))
+    assert abs(int(guest.clock.argument.split(":")[2]) - world.offset_ns) <= guest.clock.error_ns
+    assert guest.clock.error_ns <= 1_000
+
+
 @pytest.mark.parametrize("drift", [-40e-6, 25e-6, 150e-6])
 def test_clocks_that_drift_are_joined_to_the_error_that_is_told(tmp_path, drift):
     world = World(5, 10**9).run("qemu-lock", 400)

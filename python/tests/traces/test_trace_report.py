@@ -58,6 +58,27 @@ def test_causes_stand_in_the_report_with_shares_and_tunings(tmp_path: Path, caus
         assert f"<code>{tuning}</code>" in section
 
 
+def test_a_doubtful_cause_has_what_else_it_could_be_and_what_would_tell(
+    tmp_path: Path, cause: Cause
+) -> None:
+    doubt = {
+        "confidence": "likely",
+        "alternatives": ["a lock", f"an {_HOSTILE}"],
+        "record": ["ipi:ipi_send_cpu", "preemptirq:preempt_disable"],
+    }
+    page = _reported(tmp_path, [{**cause.to_json(), **doubt}])
+    assert _HOSTILE not in page
+    told = unescape(page)
+    assert f"Or: a lock, or an {_HOSTILE}" in told
+    assert "To know: record ipi:ipi_send_cpu, preemptirq:preempt_disable" in told
+
+
+def test_runs_that_tell_neither_can_still_be_read(tmp_path: Path, cause: Cause) -> None:
+    told = cause.to_json()
+    del told["alternatives"], told["record"]
+    assert "To know: record" not in _reported(tmp_path, [told])
+
+
 def test_names_from_a_trace_stay_text(tmp_path: Path, cause: Cause) -> None:
     hostile = replace(cause, what=_HOSTILE)
     page = _reported(tmp_path, [hostile.to_json()])

@@ -146,6 +146,8 @@ class World:
         self.guest = Side(running={0: _IDLE})
         self.now_ns = _BEGIN_NS + self.noise.randrange(50_000)
         self.preempted_by = URGENT
+        self.exits_on_waking = 0
+        """How often a guest that wakes up leaves again before the first event that it writes."""
         self.truth: tuple[int, int] = (0, 0)
         """When the worst wait began and ended, by the host's clock."""
 
@@ -187,6 +189,11 @@ class World:
             planted(self)
         self.host.switch(self.step(500, 1500), self.cpu, self.vcpu)
         self.enter()
+        for _ in range(self.exits_on_waking):
+            self.step(1_000, 2_000)
+            self.exit("IO_INSTRUCTION")
+            self.step(4_000, 5_000)
+            self.enter()
 
     def cycle(self, due_ns: int, cause: str = "") -> None:
         """One wake-up of the guest's real-time thread."""

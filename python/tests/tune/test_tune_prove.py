@@ -373,11 +373,28 @@ def test_after_a_kill_status_tells_and_revert_restores_every_byte(experiment, tr
     assert fingerprint(tree) == before
 
 
+def test_what_somebody_changes_meanwhile_is_not_overwritten(experiment, tree, folder):
+    before, output = fingerprint(tree), folder / "proof"
+    running = begun(words(experiment, tree, output, f"--only={ONE}"))
+    wait_for(lambda: value(tree) == "10" and any(output.glob("01-*/*/*/cpu0")))
+    (tree / "proc/sys/vm/stat_interval").write_text("77\n")
+    _, told = running.communicate(timeout=60)
+    assert running.returncode == 2
+    assert "changed by somebody since: /proc/sys/vm/stat_interval" in told
+    assert value(tree) == "77"
+    [trial] = Record.read(output).trials
+    assert trial.outcome == "not measured"
+    assert latenz("revert", "--root", tree).returncode == 2
+    assert latenz("revert", "--root", tree, "--force").returncode == 0
+    assert fingerprint(tree) == before
+
+
 def test_a_restart_is_waited_for_and_measured_last(experiment, tree, folder):
     before, output = fingerprint(tree), folder / "proof"
     done = latenz(*words(experiment, tree, output, f"--only={NEEDS_RESTART}", "--restart"))
     assert done.returncode == 3, done.stderr
     assert "Restart the machine" in done.stdout
+    assert f"Need a restart, tried last, together: {NEEDS_RESTART}" in done.stdout
     assert "skew_tick=1" in (tree / "etc/default/grub.d/latenz.cfg").read_text()
     resume = ("prove", "--resume", "--root", tree, "-o", output, "--json")
     early = latenz(*resume)

@@ -119,6 +119,19 @@ def test_the_run_explains_the_worst_of_its_trace(run):
     assert "svm=on" in " ".join(found["command"])
 
 
+def test_the_guest_is_explained_with_its_host(run):
+    """Both sides were recorded; by exits alone the clocks are found, and every nanosecond given."""
+    found = account(run)
+    assert found["guest_traces"] == ["machine/received/trace.txt"]
+    of_guest = [each for each in found["causes"] if each["guest"]]
+    assert of_guest, found["trace_notes"]
+    assert all(
+        sum(share["share_ns"] for share in each["shares"]) == each["latency_ns"]
+        for each in of_guest
+    )
+    assert any(share["side"] == "host" for each in of_guest for share in each["shares"])
+
+
 def test_the_run_tells_which_tunings_the_emulated_host_has_nothing_for(run):
     found = account(run)
     assert found["host_tunings"] == [

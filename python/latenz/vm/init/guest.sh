@@ -17,6 +17,22 @@ counters() { # name
   cat /proc/stat >"/results/$1/stat"
 }
 
+# What the guest's kernel does while it measures, told with the times of CLOCK_MONOTONIC.
+tracing=/sys/kernel/tracing
+start_trace() {
+  mount -t tracefs tracefs $tracing || return
+  echo mono >$tracing/trace_clock
+  echo 8192 >$tracing/buffer_size_kb
+  for event in $(option trace); do
+    [ -e "$tracing/events/$event/enable" ] && echo 1 >"$tracing/events/$event/enable"
+  done
+}
+
+stop_trace() {
+  echo 0 >$tracing/tracing_on
+  cat $tracing/trace >/results/trace.txt
+}
+
 for module in $(option modules); do modprobe "$module"; done
 mkdir -p /tmp
 tries=0
@@ -36,6 +52,7 @@ snapshot
 start_load
 echo -1000 >/proc/self/oom_score_adj # the load must not get the measuring program killed
 measure=$(option measure)
+[ "$(option trace)" ] && start_trace
 counters before
 read -r up _ </proc/uptime
 echo "latenz: measuring since $up s"
@@ -52,6 +69,7 @@ measuring=$!
 wait $measuring
 status=$?
 counters after
+[ "$(option trace)" ] && stop_trace
 [ $status = 0 ] || note "${measure%% *} ended with status $status: $(tail -n 1 /results/log)"
 stop_load
 echo "latenz: sending"
