@@ -85,7 +85,7 @@ def test_a_name_that_is_wider_than_half_the_terminal_is_folded():
         table.add_column(heading, no_wrap=True)
     table.add_row(LONG_NAME, "1,000,000", "12.00 µs", "401.00 µs")
     screen = shown(table, 60)
-    assert "".join(line[:31].strip() for line in screen.splitlines()[3:5]) == LONG_NAME
+    assert "".join(line.split()[0] for line in screen.splitlines()[3:5]) == LONG_NAME
     assert "1,000,000" in screen
     assert "12.00 µs" in screen
 
