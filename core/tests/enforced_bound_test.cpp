@@ -339,6 +339,36 @@ TEST(EnforcedBound, CountsWhatTheMonitorGrantsAndNotTheArrivalModel) {
   }
 }
 
+/// A server that can be busy from one own slot to the next may drop a job twice: then nothing is
+/// known of its deferral. Slots of 10 ns; jobs of `bottom + 1` ns in all.
+TEST(EnforcedBound, KnowsDeferralOnlyIfTheServerIsShorterThanTheGap) {
+  for (const std::int64_t bottom : {7, 8, 9}) {
+    Source first = counterexamples::every_10_ms(0, bottom);
+    Source second = counterexamples::every_10_ms(1, 1);
+    for (Source* each : {&first, &second}) {
+      each->top = Duration();
+      each->arrival = Periodic(Duration(1000), {}, {});
+      each->monitor = counterexamples::vector({1000});
+    }
+    const System system = counterexamples::system({10, 10}, {}, {first, second});
+    const QueueBound queue = bound(system, Mode::carry).enforced[1];
+    EXPECT_EQ(queue.interposed, bottom < 9);
+    EXPECT_EQ(queue.latency, Duration(bottom < 9 ? bottom + 1 : 20));
+  }
+  // one that arrived up to a row before may be interposed with another
+  Source often = counterexamples::every_10_ms(0, 2);
+  Source seldom = counterexamples::every_10_ms(1, 1);
+  for (Source* each : {&often, &seldom}) {
+    each->top = Duration();
+    each->arrival = Periodic(Duration(1000), {}, {});
+    each->monitor = counterexamples::vector({1000});
+  }
+  often.monitor = counterexamples::vector({11});
+  const System system = counterexamples::system({10, 10}, {}, {often, seldom});
+  // two of `often`: in 5 ns, as long as a row earlier, and the 5 ns that the server is busy
+  EXPECT_EQ(bound(system, Mode::carry).enforced[1].latency, Duration(5));
+}
+
 TEST(LearningBound, HoldsForOthersBehindABacklogThatWasLearnedFrom) {
   const System system = backlog(true);
   const Times times = backlog_times();

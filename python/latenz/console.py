@@ -120,7 +120,14 @@ def _shared(room: int, least: Sequence[int], longest: Sequence[int]) -> list[int
 def _with_columns(table: Table, columns: Sequence[Column], widths: Sequence[int]) -> Table:
     fitted = copy(table)
     fitted.columns = [
-        replace(column, width=max(width, 1), min_width=None, overflow="fold", _index=number)
+        replace(
+            column,
+            width=max(width, 1),
+            min_width=None,
+            no_wrap=False,  # what is narrower than its lines is folded, not cut
+            overflow="fold",
+            _index=number,
+        )
         for number, (column, width) in enumerate(zip(columns, widths, strict=False))
     ]
     return fitted

@@ -14,7 +14,13 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 PROGRAMS = Path(sys.prefix) / "firmware" / "hypervisor"
-IMAGES = ("hypervisor.elf", "guests/worker.elf", "guests/victim.elf", "guests/hostile.elf")
+IMAGES = (
+    "hypervisor.elf",
+    "guests/worker.elf",
+    "guests/victim.elf",
+    "guests/hostile.elf",
+    "guests/programs.elf",
+)
 ZERO_REGISTER = 31
 
 
