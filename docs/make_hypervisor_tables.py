@@ -218,7 +218,7 @@ def size() -> list[str]:
             "-",
             "",
         ],
-        ["lines of source", f"{lines_of_code():,}", "-", "6,000"],
+        ["lines of source", f"{lines_of_code():,}", "-", "6,500"],
     ]
     return table(["bytes of code", "AArch64, -O2", "published, ARM926EJ-S, -O1", "at most"], rows)
 

@@ -10,7 +10,7 @@ from elftools.elf.elffile import ELFFile
 ROOT = Path(__file__).parents[3]
 IMAGE = ROOT / ".venv" / "firmware" / "hypervisor" / "hypervisor.elf"
 LARGEST_IMAGE = 64 * 1024
-MOST_LINES = 6000
+MOST_LINES = 6500
 PUBLISHED_CODE, PUBLISHED_DATA, PUBLISHED_INSTRUCTIONS = 272, 28, 128
 """Of the monitor of beckert2014, section 6.2."""
 
