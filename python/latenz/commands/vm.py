@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from latenz.commands import Force
+
 if TYPE_CHECKING:
     from latenz.model import Deadline
     from latenz.stacks.base import Job
@@ -57,6 +59,7 @@ def build(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for copies of both files.")
     ] = None,
+    force: Force = False,
     json: _Json = False,
 ) -> None:
     """Make the guest's kernel and initial RAM disk from Debian packages.
@@ -65,8 +68,11 @@ def build(
 
     Example: latenz vm build --kernel rt -o guest
     """
-    from latenz.vm.guest import export
+    from latenz.outputs import check_outputs
+    from latenz.vm.guest import EXPORTED, export
 
+    if output is not None:
+        check_outputs([output / name for name in EXPORTED], force=force)
     _ensure()
     made = _guest(_kernel(kernel) or "rt")
     files = [made.kernel.path, made.initrd.path] if output is None else export(made, output)

@@ -114,15 +114,19 @@ def _modules(settings: "VmSettings") -> tuple[str, ...]:
     return (*_PORT, _NETWORK[kind], *(_DISK[kind] if settings.disk else ()))
 
 
+EXPORTED = ("vmlinuz", "initrd.cpio")
+"""Names of the kernel and the RAM disk in a folder for them."""
+
+
 def export(made: Guest, folder: Path) -> list[Path]:
-    """Copy kernel and RAM disk into a folder as `vmlinuz` and `initrd.cpio`; return the copies.
+    """Copy kernel and RAM disk into a folder under the names `EXPORTED`; return the copies.
 
     Raises:
         BadInput: The folder cannot be written.
     """
-    copies = [(made.kernel.path, folder / "vmlinuz"), (made.initrd.path, folder / "initrd.cpio")]
+    copies = [folder / name for name in EXPORTED]
     make_folder(folder)
-    for source, copy in copies:
+    for source, copy in zip((made.kernel.path, made.initrd.path), copies, strict=True):
         with replacing(copy) as partial:
             shutil.copyfile(source, partial)
-    return [copy for _, copy in copies]
+    return copies

@@ -156,6 +156,13 @@ def test_two_outputs_are_two_files(tmp_path):
     assert not file.exists()
 
 
+def test_a_folder_for_a_guest_keeps_somebodys_kernel(tmp_path):
+    (tmp_path / "vmlinuz").write_text("mine")
+    done = latenz(tmp_path, ["vm", "build", "-o", tmp_path])
+    assert (done.returncode, done.stderr) == (2, WRITTEN.format(tmp_path / "vmlinuz") + "\n")
+    assert [each.name for each in tmp_path.iterdir()] == ["vmlinuz"]
+
+
 def test_an_empty_file_and_a_descriptor_are_written(given, tmp_path):
     empty = tmp_path / "made-by-mktemp"
     empty.touch()
