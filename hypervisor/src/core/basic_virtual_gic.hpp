@@ -51,14 +51,17 @@ class BasicVirtualGic {
     signal_later(id);
     flush();
   }
-  /// The same, the short way, for one that is surely in no list register.
+  /// The same, the short way, for one that is surely in no list register: where none is empty, it
+  /// waits with the others, and nothing else can have changed.
   void signal_new(std::uint32_t id) {
     const std::uint32_t empty = lists().empty() & Gich::all;
-    if (!forwarding_ || !has(enabled_, id) || empty == 0) {
-      signal(id);
-    } else {
+    const bool can_be = forwarding_ && has(enabled_, id);
+    if (can_be && empty != 0) {
       list(static_cast<unsigned>(std::countr_zero(empty)), id);
+      return;
     }
+    signal_later(id);
+    if (can_be) ask(Gich::enable | when_to_refill());
   }
   /// The same later, when the guest runs.
   void signal_later(std::uint32_t id) {

@@ -92,11 +92,12 @@ static_assert(Gich::registers == 4, "most_urgent() finds so many");
 
 template <Gic Hardware>
 bool BasicVirtualGic<Hardware>::pend_again(std::uint32_t id, std::uint32_t empty) const {
-  for (unsigned i = 0; i < Gich::registers; ++i) {
-    if (((empty >> i) & 1U) != 0 || listed_[i] != id) continue;
-    const std::uint32_t entry = lists().list(i);
+  for (std::uint32_t rest = ~empty & Gich::all; rest != 0; rest &= rest - 1) {
+    const auto at = static_cast<unsigned>(std::countr_zero(rest));
+    if (listed_[at] != id) continue;
+    const std::uint32_t entry = lists().list(at);
     if (!ListEntry::valid(entry)) continue;
-    lists().set_list(i, entry | ListEntry::pending);
+    lists().set_list(at, entry | ListEntry::pending);
     return true;
   }
   return false;

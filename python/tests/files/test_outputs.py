@@ -8,7 +8,13 @@ import pytest
 from test_strangers_folders import DATA, IRQS, OUTPUTS, SYSTEM, latenz
 
 NEEDS_A_GUEST = ("vm run", "ip read", "ip replay")
-FOLDERS = {("run", "-o"), ("import", "-o"), ("hypervisor run", "-o"), ("explore", "-o")}
+FOLDERS = {
+    ("run", "-o"),
+    ("tune prove", "-o"),
+    ("import", "-o"),
+    ("hypervisor run", "-o"),
+    ("explore", "-o"),
+}
 """Of a command's own: none that holds anything is taken."""
 WRITTEN = "latenz: {}: exists and was not written by Latenz; name another file, or add --force"
 READ = "latenz: {}: is what the command reads; name another file"
