@@ -17,6 +17,7 @@ from latenz.files import scratch_place
 from latenz.hypervisor.build import Built
 from latenz.hypervisor.results import Measured, measured
 from latenz.hypervisor.trace import (
+    MOST_TICKS,
     RECORD,
     STATISTICS_FILE,
     TRACE_FILE,
@@ -233,9 +234,12 @@ def _so_far(built: Built, received: "Received", trace: bytes) -> Statistics:
         ).tolist()
         for kind in (Kind.TOP_HANDLER, Kind.BOTTOM_END)
     )
+    epoch_tick = int(first[0]["start"]) - int(first[0]["value"])
+    if abs(epoch_tick) >= MOST_TICKS:
+        raise BadInput("tells a time that no counter reaches", "the trace", "run it again")
     return Statistics(
         counter_hz=received.hello["counter_hz"],
-        epoch_tick=int(first[0]["start"]) - int(first[0]["value"]),
+        epoch_tick=epoch_tick,
         cycles=0,
         trap_ticks=0,
         records_written=len(records),

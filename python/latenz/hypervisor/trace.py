@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,11 @@ HANDLING_MASK, ACCEPTED, ASKED, MONITOR_SHIFT = 0x3, 1 << 2, 1 << 3, 16
 """Bits of the detail of top handlers, `TopDetail`."""
 
 
+MOST_TICKS = 1 << 62
+"""What no time of the system counter reaches, at 1 GHz in 146 years."""
+Ticks = Annotated[int, Field(gt=-MOST_TICKS, lt=MOST_TICKS)]
+
+
 class _Told(BaseModel):
     model_config = ConfigDict(frozen=True)  # a later hypervisor may tell more
 
@@ -84,18 +89,18 @@ class Statistics(_Told):
     """The file `statistics.json`, which follows the trace."""
 
     counter_hz: int = Field(gt=0, le=_SECOND_NS)
-    epoch_tick: int
+    epoch_tick: Ticks
     """Start of the first TDMA cycle."""
     cycles: int
-    trap_ticks: int
+    trap_ticks: Ticks
     """What entering the hypervisor and leaving it takes, outside of all records."""
-    longest_service_ticks: int = 0
+    longest_service_ticks: Ticks = 0
     """The longest visit that a guest caused and that no record tells: a trap, its own timer."""
     spurious_entries: int = 0
     """Interrupts that were gone when the hypervisor was entered."""
     records_written: int
     records_kept: int
-    latest_slot_ticks: int = 0
+    latest_slot_ticks: Ticks = 0
     """The longest from a slot's start to its switch."""
     idle_errors: int = 0
     """Asynchronous errors that no guest can have caused."""
