@@ -2,6 +2,7 @@
 #include "trace_summary.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace latenz::trace {
 namespace {
@@ -207,14 +208,16 @@ void Summary::entry(const Event& event) {
   const OpenExit open = std::move(*thread.open);
   thread.open.reset();
   Exits& exits = thread.exits[open.reason];
-  const std::int64_t cost_ns = event.t_ns - open.t_ns;
-  if (cost_ns < 0) {
+  std::int64_t cost_ns = 0;
+  if (__builtin_sub_overflow(event.t_ns, open.t_ns, &cost_ns) || cost_ns < 0) {
     ++backwards_;
     ++exits.open;
     return;
   }
   const bool is_first = exits.count - exits.open == 1;
-  exits.total_ns += cost_ns;
+  if (__builtin_add_overflow(exits.total_ns, cost_ns, &exits.total_ns)) {
+    exits.total_ns = std::numeric_limits<std::int64_t>::max();
+  }
   exits.min_ns = is_first ? cost_ns : std::min(exits.min_ns, cost_ns);
   if (is_first || cost_ns > exits.max_ns) {
     exits.max_ns = cost_ns;

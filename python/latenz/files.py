@@ -28,10 +28,14 @@ _GIVEN_RIGHTS = "system.posix_acl_default"  # acl(5): what a folder gives to all
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, renewable: bool = True) -> Iterator[Path]:
     """Give a new file that takes the place of `path` at the end, unless an error comes first.
 
     What is no regular file, such as /dev/null or /dev/stdout, is written to and never replaced.
+
+    Args:
+        path: The file.
+        renewable: Whether it can be made again, so that other outputs may replace it unasked.
 
     Raises:
         BadInput: The path is a folder, leads through a link of another user, is a pipe of another
@@ -49,10 +53,11 @@ def replacing(path: Path) -> Iterator[Path]:
                     _pour(partial, path)
                 elif beside:
                     partial.chmod(_ALL_READ & ~_umask())
-                    remember(partial)
+                    if renewable:
+                        remember(partial)
                     partial.replace(path)
                 else:
-                    _bring(partial, parent, path.name)
+                    _bring(partial, parent, path.name, renewable)
     except OSError as error:
         raise _unwritable(path, error, "name another file") from None
 
@@ -249,7 +254,7 @@ def _opened(end: End) -> int:
     return descriptor
 
 
-def _bring(whole: Path, folder: int, name: str) -> None:
+def _bring(whole: Path, folder: int, name: str, renewable: bool) -> None:
     """Copy a file into a folder, under that name once it is whole."""
     new = _new_name(name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -259,7 +264,8 @@ def _bring(whole: Path, folder: int, name: str) -> None:
             shutil.copyfileobj(source, copy)
             copy.flush()
             os.fchmod(copy.fileno(), _ALL_READ & ~_umask())
-            remember(copy.fileno())
+            if renewable:
+                remember(copy.fileno())
         os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError:
         with suppress(OSError):

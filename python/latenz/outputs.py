@@ -1,8 +1,8 @@
 """Which files a command may write: never what it reads, nor, unasked, what others wrote.
 
-A file that Latenz writes is remembered by an extended attribute with its size and time, so that
-one that somebody edited or replaced since counts as somebody's. Pages say who made them as well:
-that survives a copy, and places without extended attributes.
+A file that Latenz writes, and could make again, is remembered by an extended attribute with its
+size and time, so that one that somebody edited or replaced since counts as somebody's. Pages say who
+made them as well: that survives a copy, and places without extended attributes.
 """
 
 import os
@@ -24,7 +24,6 @@ def check_output(
     inputs: Iterable[Path | None] = (),
     *,
     force: bool = False,
-    renewable: bool = True,
 ) -> None:
     """Refuse to write over an input, or over what Latenz did not write; call it before any work.
 
@@ -32,7 +31,6 @@ def check_output(
         output: The file that is to be written; None: none is.
         inputs: Files and folders that the command reads.
         force: Whether the user allows to replace what others wrote. An input is never replaced.
-        renewable: Whether what Latenz wrote there can be made again; if not, it counts as others'.
 
     Raises:
         BadInput: It is an input, or lies in an input's folder and is no page of Latenz; or others
@@ -46,10 +44,13 @@ def check_output(
     for given in inputs:
         if given is not None and _is_or_lies_in(output, found, given, is_page=is_page):
             raise BadInput("is what the command reads", str(output), "name another file")
-    if force or found.st_size == 0 or (written and renewable):
+    if force or found.st_size == 0 or written:
         return
-    what = "holds what cannot be made again" if written else "was not written by Latenz"
-    raise BadInput(f"exists and {what}", str(output), "name another file, or add --force")
+    raise BadInput(
+        "exists and was not written by Latenz, or cannot be made again",
+        str(output),
+        "name another file, or add --force",
+    )
 
 
 def check_outputs(
@@ -60,7 +61,7 @@ def check_outputs(
     Raises:
         BadInput: As `check_output`, or two are one file.
     """
-    named = [each for each in outputs if each is not None]
+    named = [each for each in outputs if each is not None and each != Path(os.devnull)]
     given = list(inputs)
     for number, output in enumerate(named):
         if any(output.resolve() == other.resolve() for other in named[:number]):
@@ -69,7 +70,7 @@ def check_outputs(
 
 
 def remember(file: Path | int) -> None:
-    """Remember that Latenz wrote a file, where the file system can.
+    """Remember that Latenz wrote a file and can make it again, where the file system can.
 
     Args:
         file: Its path or descriptor; nothing is written to it any more.

@@ -116,7 +116,7 @@ def snapshot(
     from latenz.tune.snapshot import condition_count, write_snapshot
 
     inputs = (root,) if root.is_file() else ()
-    check_output(output, inputs, force=force, renewable=False)
+    check_output(output, inputs, force=force)
     with counting("reading", condition_count(), wanted=True) as progress:
         left_out = write_snapshot(output, root, progress)
     typer.echo(f"snapshot: {output}")

@@ -236,10 +236,11 @@ def _ended(prover: "Prover", noted: "Record", keep: bool, yes: bool, json: bool)
 
     if not json:
         print_proof(noted, prover.name)
-    over = noted.state == "ended"
-    if over and noted.helping and not (keep or yes or json):
+    does_harm = noted.together is not None and noted.together.outcome in ("harms", "mixed")
+    worth_it = noted.state == "ended" and bool(noted.helping) and not does_harm
+    if worth_it and not (keep or yes or json) and sys.stdin.isatty():
         keep = agrees("Keep what helps? [y/N] ", "latenz tune prove", json)
-    transaction = prover.keep(noted) if over and noted.helping and keep else None
+    transaction = prover.keep(noted) if worth_it and keep else None
     if json:
         print_json(proof_document(noted, prover.name, kept=transaction is not None))
     elif transaction is not None:

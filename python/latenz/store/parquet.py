@@ -30,7 +30,7 @@ def write_parquet(sample_set: SampleSet, path: Path) -> int:
     )
     rows = 0
     with (
-        replacing(path) as partial,
+        replacing(path, renewable=False) as partial,
         pq.ParquetWriter(
             partial,
             schema,

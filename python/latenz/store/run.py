@@ -140,7 +140,7 @@ class RunWriter:
     def save(self) -> None:
         """Replace `run.json` by the present state, whole or not at all."""
         with (
-            replacing(self.folder / "run.json") as partial,
+            replacing(self.folder / "run.json", renewable=False) as partial,
             partial.open("w", encoding="utf-8") as file,
         ):
             file.write(as_called(self.info.model_dump_json(indent=1), _in_json) + "\n")

@@ -27,6 +27,7 @@ _MICROSECOND = 1_000
 _ROUNDING_NS = 2  # of cycles into ns, once on each side
 _MOST_OUTSIDE = 0.01
 _FEWEST = 20  # events of a guest, by fewer no clock is found
+_MOST_MOVED_NS = 1 << 62  # between two clocks; more than any time of a trace
 _FAR_OUTSIDE_NS = 100_000
 _SILENCE_NS = 100_000
 _BIN_NS = 4_000
@@ -105,7 +106,7 @@ def host_clock(
         moved = _by(1, RecordedTrace(guest.path, argument).times((), _MOST))
         vcpus = _vcpus(moved, runs, host_summary, names)
         found = _together(moved, runs, vcpus)
-        if _is_believable(found):
+        if _is_believable(found) and (method != "tsc-offset" or _is_confirmed(found, moved)):
             error_ns = _ROUNDING_NS + found.furthest_ns + _grain_ns(moved, runs)
             checked = found.inside + found.outside
             return HostClock(method, argument, error_ns, checked, found.outside, vcpus)
@@ -122,6 +123,11 @@ def _grain_ns(times_of: Mapping[int, "Times"], runs: Mapping[int, _Runs]) -> int
 def _is_believable(found: _Found) -> bool:
     few = found.outside <= _MOST_OUTSIDE * (found.inside + found.outside)
     return few and found.furthest_ns <= _FAR_OUTSIDE_NS
+
+
+def _is_confirmed(found: _Found, times_of: Mapping[int, "Times"]) -> bool:
+    """Tell whether enough events lie where the guest ran: the offset may be another machine's."""
+    return found.inside >= min(_FEWEST, sum(map(len, times_of.values())))
 
 
 def _names(host: Summary, guest: Summary) -> RecordedGuest | None:
@@ -141,7 +147,8 @@ def _told(host: RecordedTrace, summary: Summary, guest: Summary) -> list[tuple[M
         ((multiplier, shift),) = scales
         for cycles in _tsc_offsets(host, summary):
             moved_ns = cycles * multiplier >> shift
-            told.append(("tsc-offset", f"1:0:{-moved_ns}"))
+            if abs(moved_ns) < _MOST_MOVED_NS:
+                told.append(("tsc-offset", f"1:0:{-moved_ns}"))
     return told
 
 

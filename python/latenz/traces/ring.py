@@ -303,7 +303,7 @@ def write_trace(ring: Ring, pages: Sequence[Sequence[Page]], path: Path) -> None
     for of_cpu in pages:
         table.append(struct.pack("<QQ", offset, len(of_cpu) * page_bytes))
         offset += len(of_cpu) * page_bytes
-    with replacing(path) as partial, partial.open("wb") as file:
+    with replacing(path, renewable=False) as partial, partial.open("wb") as file:
         file.write(head + b"".join(table))
         file.write(b"\0" * (-file.tell() % page_bytes))
         for of_cpu in pages:

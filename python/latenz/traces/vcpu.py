@@ -69,6 +69,8 @@ class Whereabouts:
         elif event.name in (*_NESTED, *_NESTED_ENTRIES) and before and before.kind != "guest":
             place = len(self._segments) - 1
             while place >= 0 and self._segments[place].entered_ns == before.entered_ns:
+                if self._segments[place].is_nested:
+                    break  # so are those before it
                 self._segments[place] = self._segments[place]._replace(is_nested=True)
                 place -= 1
 

@@ -187,7 +187,7 @@ class Record(_Noted):
 
     def save(self, folder: Path) -> None:
         """Write it into the proof's folder, readable by others, written by us alone."""
-        with replacing(folder / RECORD) as partial:
+        with replacing(folder / RECORD, renewable=False) as partial:
             partial.write_text(json.dumps(self.model_dump(mode="json"), indent=1) + "\n")
 
     @classmethod

@@ -1,5 +1,6 @@
 """What a proof found, for people and for programs."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -158,7 +159,11 @@ def conclusion(noted: Record) -> str:
     if unknown:
         longer = "more repetitions or a longer duration can tell smaller gains"
         return f"Nothing was shown to help; {unknown} cannot be told: {longer}."
-    return "Nothing helps." if noted.trials else "Nothing was tried to its end."
+    if all(each.outcome == "harms" for each in noted.trials):
+        return "Nothing helps." if noted.trials else "Nothing was tried to its end."
+    counts = Counter(each.outcome for each in noted.trials)
+    told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    return f"Nothing was shown to help everywhere: {told}."
 
 
 def line_of(trial: Trial) -> str:

@@ -212,7 +212,10 @@ def write_snapshot(
     """
     recorder = _Recorder(root)
     _record(recorder, progress)
-    with replacing(output) as partial, tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as tar:
+    with (
+        replacing(output, renewable=False) as partial,
+        tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as tar,
+    ):
         for path, kind, said in recorder.members():
             _add(tar, path, kind, said)
     return recorder.left_out

@@ -16,7 +16,10 @@ FOLDERS = {
     ("explore", "-o"),
 }
 """Of a command's own: none that holds anything is taken."""
-WRITTEN = "latenz: {}: exists and was not written by Latenz; name another file, or add --force"
+WRITTEN = (
+    "latenz: {}: exists and was not written by Latenz, or cannot be made again;"
+    " name another file, or add --force"
+)
 READ = "latenz: {}: is what the command reads; name another file"
 TWICE = "latenz: {}: is named for two outputs; name two files"
 FILES = [
@@ -74,8 +77,7 @@ def test_what_others_wrote_stays_unless_forced(output, given, tmp_path):
     assert path.read_bytes() != before
     again = latenz(tmp_path, words(output, given, path))
     if output[0] == "tune snapshot":
-        assert again.returncode == 2
-        assert "holds what cannot be made again" in again.stderr
+        assert (again.returncode, again.stderr) == (2, WRITTEN.format(path) + "\n")
     else:
         assert again.returncode in (0, 1, 3), again.stderr
 
@@ -152,6 +154,22 @@ def test_a_copied_page_is_known_as_ours_and_one_in_its_run_is_renewed(given, tmp
     (run / "mine.html").write_text("<!doctype html><title>mine</title>")
     done = latenz(tmp_path, ["report", run, "-o", run / "mine.html"])
     assert (done.returncode, done.stderr) == (2, READ.format(run / "mine.html") + "\n")
+
+
+def test_what_was_measured_once_stays(given, tmp_path):
+    """Parts of runs that are not read, and snapshots, are no page to be made again."""
+    data = DATA / "importers/oslat-v2.4.json"
+    assert latenz(tmp_path, ["import", data, "-o", "other"]).returncode == 0
+    tree = tmp_path / "tree"
+    (tree / "proc").mkdir(parents=True)
+    assert latenz(tmp_path, ["tune", "snapshot", "machine.tar", "--root", tree]).returncode == 0
+    before = contents(tmp_path)
+    names = [name for name in before if name.endswith((".json", ".parquet", ".tar"))]
+    assert len(names) >= 3
+    for name in names:
+        done = latenz(tmp_path, ["report", given / "run", "-o", tmp_path / name])
+        assert (done.returncode, done.stderr) == (2, WRITTEN.format(tmp_path / name) + "\n")
+    assert contents(tmp_path) == before
 
 
 def test_two_outputs_are_two_files(tmp_path):

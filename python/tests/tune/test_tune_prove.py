@@ -469,7 +469,7 @@ def test_bad_input_is_one_line_and_changes_nothing(experiment, tree, folder):
 
 @pytest.fixture
 def alone() -> Iterator[None]:
-    """Wait for other sessions of tests that change the same values."""
+    """Wait for other test runs that change the same values."""
     folder = os.open("/proc/sys", os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
