@@ -1,8 +1,8 @@
 """Which files a command may write: never what it reads, nor, unasked, what others wrote.
 
 A file that Latenz writes, and could make again, is remembered by an extended attribute with its
-size and time, so that one that somebody edited or replaced since counts as somebody's. Pages say who
-made them as well: that survives a copy, and places without extended attributes.
+size and time, so that one that somebody edited or replaced since counts as somebody's. Pages say
+who made them as well: that survives a copy, and places without extended attributes.
 """
 
 import os
