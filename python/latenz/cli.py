@@ -5,6 +5,7 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
@@ -81,7 +82,7 @@ def _application(arguments: list[str]) -> typer.Typer:
         add_completion=_home_is_ours(),
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    application.callback()(lambda: None)
+    application.callback()(_common)
     asked = arguments[0] if arguments and arguments[0] in VERBS else None
     for verb in (asked,) if asked else VERBS:
         module = import_module("latenz.commands." + _module_name(verb))
@@ -90,6 +91,27 @@ def _application(arguments: list[str]) -> typer.Typer:
         else:
             application.command(name=verb)(module.command)
     return application
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        from latenz.environment import own_version
+
+        own = own_version()
+        revision = f" (git {str(own['revision'])[:12]}{', modified' if own['modified'] else ''})"
+        typer.echo(f"latenz {own['version']}{revision if own['revision'] else ''}")
+        raise typer.Exit
+
+
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_tell_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Hold the options before the verb."""
 
 
 def _home_is_ours() -> bool:

@@ -85,11 +85,16 @@ def first_mistake(error: "ValidationError") -> str:
 
 def closest(name: str, known: Iterable[str]) -> str:
     """Return advice on a name that is not known: the nearest one, or all there are."""
-    import difflib
-
     names = list(known)
-    if near := difflib.get_close_matches(name, names, n=1):
-        return f"did you mean {near[0]!r}?"
+    if near := closest_name(name, names):
+        return f"did you mean {near!r}?"
     return "there is: " + ", ".join(
         [*names[:_MOST_NAMES], *(["..."] if names[_MOST_NAMES:] else [])]
     )
+
+
+def closest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that another one is most like; None if none is like it."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)

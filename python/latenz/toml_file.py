@@ -9,12 +9,14 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from latenz.errors import BadInput, closest, shown
+from latenz.errors import BadInput, closest, closest_name, shown
+from latenz.kinds import use_of_table
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 Place = tuple[str | int, ...]
 
 _LARGEST = 1 << 20
+_MOST_TOLD = 6  # mistakes after the first: all are on one line
 _KEY = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
 _KEYS = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
 _TABLE = re.compile(rf"\s*(\[\[?)\s*({_KEYS})\s*\]")
@@ -51,6 +53,18 @@ def read_toml(path: Path, model: type[ModelT], wanted: str) -> TomlFile[ModelT]:
     Raises:
         BadInput: The file cannot be read, is no TOML, or does not fit the model.
     """
+    text = _text(path, wanted)
+    data = _parsed(path, text, wanted)
+    try:
+        return TomlFile(path, text, model.model_validate(data))
+    except ValidationError as error:
+        own = model.model_fields.keys() - {"name"}
+        if not data.keys() & own and (use := use_of_table(data)):
+            raise BadInput(f"is not {wanted}", str(path), use) from None
+        raise _mistakes(path, _line_numbers(text), error, model) from None
+
+
+def _text(path: Path, wanted: str) -> str:
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise BadInput("is no regular file", str(path), f"give {wanted}")
@@ -58,15 +72,18 @@ def read_toml(path: Path, model: type[ModelT], wanted: str) -> TomlFile[ModelT]:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise BadInput("is larger than 1 MiB", str(path), f"give {wanted}")
-        text = content.decode("utf-8")
+        return content.decode("utf-8")
     except FileNotFoundError:
         raise BadInput("there is no such file", str(path), f"give {wanted}") from None
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
     except UnicodeDecodeError:
         raise BadInput("is not text in UTF-8", str(path), f"give {wanted}") from None
+
+
+def _parsed(path: Path, text: str, wanted: str) -> dict[str, Any]:
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _syntax_mistake(path, str(error)) from None
     except ValueError:  # from Python's own limit
@@ -75,10 +92,6 @@ def read_toml(path: Path, model: type[ModelT], wanted: str) -> TomlFile[ModelT]:
         raise BadInput("a number has thousands of digits", where, f"give {wanted}") from None
     except RecursionError:
         raise BadInput("arrays or tables lie too deep", str(path), f"give {wanted}") from None
-    try:
-        return TomlFile(path, text, model.model_validate(data))
-    except ValidationError as error:
-        raise _mistake(path, _line_numbers(text), error, model) from None
 
 
 def _syntax_mistake(path: Path, message: str) -> BadInput:
@@ -88,18 +101,44 @@ def _syntax_mistake(path: Path, message: str) -> BadInput:
     return BadInput(f"is not TOML: {what[:1].lower()}{what[1:]}", place, "see https://toml.io")
 
 
-def _mistake(
+def _mistakes(
     path: Path, lines: dict[Place, int], error: ValidationError, model: type[BaseModel]
 ) -> BadInput:
-    """Tell the first mistake in the file, and how many more there are."""
-    mistakes = error.errors(include_url=False)
+    """Tell the mistakes in the file on one line: names that are not known first, then by place."""
     schema = _schema(model)
-    placed = [(_place(mistake, schema), mistake) for mistake in mistakes]
-    placed.sort(key=lambda pair: _line(lines, pair[0]))
-    place, mistake = placed[0]
+    mistakes = [
+        (each["type"] != "extra_forbidden", _place(each, schema), each)
+        for each in _without_doubles(error.errors(include_url=False), schema)
+    ]
+    mistakes.sort(key=lambda mistake: (mistake[0], _line(lines, mistake[1])))
+    (_, first, mistake), *others = mistakes
     what, remedy = _explain(mistake, schema)
-    more = f" ({len(mistakes) - 1} more mistakes)" if len(mistakes) > 1 else ""
-    return BadInput(what, _where(path, lines, place), remedy + more)
+    more = [
+        f"line {_line(lines, place)}: {_named(place)}{' '.join(_explain(each, schema)[:1])}"
+        for _, place, each in others[:_MOST_TOLD]
+    ]
+    if len(others) > _MOST_TOLD:
+        more.append(f"and {len(others) - _MOST_TOLD} more mistakes")
+    return BadInput(what, _where(path, lines, first), "; ".join([remedy, *more]))
+
+
+def _without_doubles(mistakes: list[Any], schema: dict[str, Any]) -> list[Any]:
+    """Leave out that a key is missing where it stands there with a slip of the pen."""
+    slips = {
+        (each["loc"][:-1], closest_name(str(each["loc"][-1]), _known_keys(each["loc"], schema)))
+        for each in mistakes
+        if each["type"] == "extra_forbidden"
+    }
+    return [
+        each
+        for each in mistakes
+        if each["type"] != "missing" or (each["loc"][:-1], each["loc"][-1]) not in slips
+    ]
+
+
+def _named(place: Place) -> str:
+    key = _path_of(place)
+    return f"{key}: " if key else ""
 
 
 @cache
@@ -191,9 +230,15 @@ def _step(node: dict[str, Any], part: str | int) -> dict[str, Any]:
 
 
 def _where(path: Path, lines: dict[Place, int], place: Place) -> str:
-    key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{_key(part)}" for part in place)
+    key = _path_of(place)
     line = _line(lines, place)
-    return f"{path}:{line}: {key.lstrip('.')}" if key else f"{path}:{line}"
+    return f"{path}:{line}: {key}" if key else f"{path}:{line}"
+
+
+def _path_of(place: Place) -> str:
+    """Return a place as keys and, counted from 1, elements of arrays."""
+    key = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{_key(part)}" for part in place)
+    return key.lstrip(".")
 
 
 def _key(name: str) -> str:

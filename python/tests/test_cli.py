@@ -1,6 +1,7 @@
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -137,3 +138,12 @@ def test_output_that_nobody_reads_is_no_wrong_input(tmp_path):
     with os.fdopen(writer, "wb") as nowhere:
         answer = subprocess.run(command, stdout=nowhere, stderr=subprocess.PIPE, text=True)
     assert (answer.returncode, answer.stderr) == (141, "")
+
+
+def test_the_version_is_that_of_the_package():
+    from importlib.metadata import version
+
+    done = subprocess.run(
+        [sys.executable, "-m", "latenz", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[:2] == ["latenz", version("latenz")]

@@ -1,16 +1,18 @@
 """`latenz compare`: what a change did to the latencies, and a gate on it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from latenz.commands import Force
+from latenz.commands.importing import reads_files
 
 if TYPE_CHECKING:
     from latenz.compare import Comparison, Gate
 
 
+@reads_files
 def command(
     a: Annotated[Path, typer.Argument(help="Run folder or file, such as before a change.")],
     b: Annotated[Path, typer.Argument(help="Run folder or file, such as after it.")],
@@ -33,6 +35,8 @@ def command(
     ] = None,
     force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    *,
+    importing: dict[str, Any],
 ) -> None:
     """Compare two runs: differences and ratios with confidence intervals.
 
@@ -53,11 +57,12 @@ def command(
         parse(fail_if)  # a mistake in it is told before the long work
     limit_ns = None if deadline is None else _limit(deadline)
     settings = Settings(confidence=confidence, seed=seed, paired=paired, deadline_ns=limit_ns)
+    sets = [open_sample_sets(path, **importing) for path in (a, b)]
     with counting("comparing", None, wanted=not json) as progress:
-        found = compare(open_sample_sets(a), open_sample_sets(b), settings, progress)
+        found = compare(sets[0], sets[1], settings, progress)
     gate = None if fail_if is None else judge(found, fail_if)
     if output is not None:
-        _write_page((a, b), found, gate, output, wanted=not json)
+        _write_page((a, b), importing, (found, gate), output, wanted=not json)
     if json:
         import json as json_module
 
@@ -80,8 +85,8 @@ def command(
 
 def _write_page(
     places: tuple[Path, Path],
-    comparison: "Comparison",
-    gate: "Gate | None",
+    importing: dict[str, Any],
+    judged: "tuple[Comparison, Gate | None]",
     output: Path,
     wanted: bool,
 ) -> None:
@@ -89,9 +94,9 @@ def _write_page(
     from latenz.report import open_sides
     from latenz.report.comparison import write_comparison
 
-    sides = open_sides(*places)
+    sides = open_sides(*places, **importing)
     with reading(sum(len(each.sample_sets) for each in sides), wanted=wanted) as progress:
-        write_comparison(sides, places, comparison, gate, output, progress)
+        write_comparison(sides, places, *judged, output, progress)
     typer.echo(f"comparison: {output}", err=True)
 
 

@@ -3,13 +3,15 @@
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from latenz.commands import Force
+from latenz.commands.importing import reads_files
 
 
+@reads_files
 def command(
     run: Annotated[Path, typer.Argument(help="Run folder, samples.parquet or importable file.")],
     to: Annotated[
@@ -18,6 +20,8 @@ def command(
     ],
     output: Annotated[Path, typer.Option("-o", help="File to write.")],
     force: Force = False,
+    *,
+    importing: dict[str, Any],
 ) -> None:
     """Export the sample sets of a run for other tools.
 
@@ -35,4 +39,4 @@ def command(
     writing = Text(f"writing {output.name}")
     busy = Console(stderr=True).status(writing) if terminal else nullcontext()
     with busy:
-        exporters.write(open_sample_sets(run), to, output)
+        exporters.write(open_sample_sets(run, **importing), to, output)

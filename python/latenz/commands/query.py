@@ -1,11 +1,14 @@
 """`latenz query`: SQL over any number of runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from latenz.commands.importing import reads_files
 
+
+@reads_files
 def command(
     sql: Annotated[str, typer.Argument(help="SQL on the tables `samples` and `sample_sets`.")],
     runs: Annotated[list[Path], typer.Argument(help="Run folders, Parquet or importable files.")],
@@ -14,6 +17,8 @@ def command(
         typer.Option("--allow-files", help="Let the SQL read and write other files, too."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    *,
+    importing: dict[str, Any],
 ) -> None:
     """Ask any number of runs by SQL.
 
@@ -23,7 +28,7 @@ def command(
     """
     from latenz.store.query import query
 
-    names, rows = query(sql, runs, allow_files)
+    names, rows = query(sql, runs, allow_files, **importing)
     if json:
         import json as json_module
 

@@ -1,13 +1,15 @@
 """`latenz report`: everything about some runs in one HTML file that needs no network."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from latenz.commands import Force
+from latenz.commands.importing import reads_files
 
 
+@reads_files
 def command(
     runs: Annotated[
         list[Path], typer.Argument(help="Run folders, samples.parquet or importable files.")
@@ -19,6 +21,8 @@ def command(
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of the bounds on lateness, one-sided.")] = 0.95,
     force: Force = False,
+    *,
+    importing: dict[str, Any],
 ) -> None:
     """Write a report: verdicts, tables, plots and provenance in one self-contained HTML file.
 
@@ -31,7 +35,7 @@ def command(
 
     check_output(output, runs, force=force)
     asked = [parse_deadline(text) for text in deadline or []]
-    opened = open_runs(runs)
+    opened = open_runs(runs, **importing)
     with reading(sum(len(run.sample_sets) for run in opened)) as progress:
         write_report(opened, output, asked, confidence, progress)
     typer.echo(f"report: {output}", err=True)

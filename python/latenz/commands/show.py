@@ -1,16 +1,18 @@
 """`latenz show`: what a run, a Parquet file or another tool's output says, in the terminal."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from latenz.commands.importing import reads_files
 from latenz.errors import EXIT_GATE_VIOLATED, EXIT_NOT_SHOWN
 
 if TYPE_CHECKING:
     from latenz.statistics import Summary
 
 
+@reads_files
 def command(
     path: Annotated[Path, typer.Argument(help="Run folder, samples.parquet or importable file.")],
     deadline: Annotated[
@@ -19,6 +21,8 @@ def command(
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of the bounds on lateness, one-sided.")] = 0.95,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    *,
+    importing: dict[str, Any],
 ) -> None:
     """Show what was measured, and judge it by deadlines.
 
@@ -33,7 +37,7 @@ def command(
     from latenz.store import open_sample_sets
 
     asked = [parse_deadline(text) for text in deadline or []]
-    sample_sets = open_sample_sets(path)
+    sample_sets = open_sample_sets(path, **importing)
     summaries = [summarize(sample_set, asked, confidence) for sample_set in sample_sets]
     robots = controls(path, [each.metadata.name for each in sample_sets])
     if json:

@@ -14,7 +14,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from latenz.errors import BadInput, first_mistake
+from latenz.importers.compressed import is_compressed, unpacked
 from latenz.importers.source import HEAD_BYTES, Options, Source
+from latenz.kinds import other_use
 from latenz.model import SampleSet
 
 FORMATS = {
@@ -35,6 +37,8 @@ FORMATS = {
     "csv": "csv_values",
 }
 """Format name to module, in the order in which they are tried."""
+_READ_LATER = ("latenz-wakeup", "parquet")
+"""Formats whose values are read from the file whenever they are asked for."""
 
 
 def read(
@@ -62,6 +66,8 @@ def read(
             raise BadInput("is not a regular file", str(path), "save the output in a file first")
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
+        if is_compressed(head):
+            return _read_packed(path, format_name, progress, options)
         name = format_name or recognise(head, str(path))
         if name not in FORMATS:
             raise BadInput(f"{name!r} is no format", "--format", f"formats: {', '.join(FORMATS)}")
@@ -74,6 +80,22 @@ def read(
     return _with_samples(source, sets)
 
 
+def _read_packed(
+    path: Path,
+    format_name: str | None,
+    progress: Callable[[int], None] | None,
+    options: dict[str, Any],
+) -> list[SampleSet]:
+    """Read a compressed file of a format whose values are taken while it is read."""
+    with unpacked(path) as plain:
+        with plain.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+        name = format_name or recognise(head, str(path))
+        if is_compressed(head) or name in _READ_LATER:
+            raise BadInput("what is in it has to be unpacked first", str(path))
+        return read(plain, name, progress, **options)
+
+
 def recognise(head: bytes, where: str) -> str:
     """Return the name of the format of a file that begins like this."""
     for name in FORMATS:
@@ -81,10 +103,9 @@ def recognise(head: bytes, where: str) -> str:
             return name
     if not head.strip():
         raise BadInput("the file is empty", where)
+    formats = f"formats: {', '.join(FORMATS)}; CSV needs a header with a unit, such as latency_us"
     raise BadInput(
-        "the content is of no format that Latenz reads",
-        where,
-        f"formats: {', '.join(FORMATS)}; CSV needs a header with a unit, such as latency_us",
+        "the content is of no format that Latenz reads", where, other_use(head) or formats
     )
 
 

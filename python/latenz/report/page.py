@@ -90,16 +90,17 @@ class ReportedRun:
         object.__setattr__(self, "name", printable_line(self.name))
 
 
-def open_sides(a: Path, b: Path) -> tuple[ReportedRun, ReportedRun]:
+def open_sides(a: Path, b: Path, **importing: Any) -> tuple[ReportedRun, ReportedRun]:
     """Open two runs that are compared, as "A" and "B", without published reference values.
 
     Raises:
         BadInput: A path cannot be read.
     """
-    return _open_run(a, "A", reference=False), _open_run(b, "B", reference=False)
+    side_a = _open_run(a, "A", reference=False, **importing)
+    return side_a, _open_run(b, "B", reference=False, **importing)
 
 
-def open_runs(paths: Sequence[Path]) -> list[ReportedRun]:
+def open_runs(paths: Sequence[Path], **importing: Any) -> list[ReportedRun]:
     """Open what is to be reported; a run's published reference values come with it.
 
     Raises:
@@ -107,15 +108,15 @@ def open_runs(paths: Sequence[Path]) -> list[ReportedRun]:
     """
     counted = Counter(path.resolve().name for path in paths)
     return [
-        _open_run(path, name if counted[name] == 1 else str(path))
+        _open_run(path, name if counted[name] == 1 else str(path), **importing)
         for path in paths
         for name in [path.resolve().name]
     ]
 
 
-def _open_run(path: Path, name: str, reference: bool = True) -> ReportedRun:
+def _open_run(path: Path, name: str, *, reference: bool = True, **importing: Any) -> ReportedRun:
     if not path.is_dir() or (path / ACCOUNT_FILE).exists():
-        return ReportedRun(name, open_sample_sets(path))
+        return ReportedRun(name, open_sample_sets(path, **importing))
     run = Run.open(path)
     tables = run.info.published if reference else []
     return ReportedRun(

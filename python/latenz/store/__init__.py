@@ -1,13 +1,18 @@
 """Where sample sets live: run folders, Parquet files, and journals that are still being written."""
 
 from pathlib import Path
+from typing import Any
 
 from latenz.errors import BadInput
 from latenz.model import SampleSet
 
 
-def open_sample_sets(path: Path) -> list[SampleSet]:
+def open_sample_sets(path: Path, **importing: Any) -> list[SampleSet]:
     """Return the sample sets of a run folder, a folder of our probe, or an importable file.
+
+    Args:
+        path: Where they are.
+        importing: What an importable file cannot tell, as `latenz.importers.read` takes it.
 
     Raises:
         BadInput: The path does not exist, may not be read, or holds nothing that can be read.
@@ -28,4 +33,4 @@ def open_sample_sets(path: Path) -> list[SampleSet]:
         ) from None
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
-    return importers.read(path)
+    return importers.read(path, **importing)

@@ -64,7 +64,7 @@ _DESCRIBED = {
 
 
 def query(
-    sql: str, paths: list[Path], allow_files: bool = False
+    sql: str, paths: list[Path], allow_files: bool = False, **importing: Any
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Run SQL over runs; return column names and rows.
 
@@ -72,11 +72,14 @@ def query(
         sql: What to ask of the tables `samples`, `activations` and `sample_sets`.
         paths: Run folders, Parquet files or importable files.
         allow_files: Let the SQL read and write other files, too.
+        importing: What an importable file cannot tell, as `latenz.importers.read` takes it.
 
     Raises:
         BadInput: A path cannot be read, the SQL is wrong, or it reaches for a file.
     """
-    sets = [(path, sample_set) for path in paths for sample_set in open_sample_sets(path)]
+    sets = [
+        (path, sample_set) for path in paths for sample_set in open_sample_sets(path, **importing)
+    ]
     with (
         tempfile.TemporaryDirectory(prefix="latenz-query-", dir=scratch_place()) as scratch,
         duckdb.connect(config=_CONFINED) as database,

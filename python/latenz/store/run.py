@@ -208,7 +208,7 @@ def _read_info(folder: Path) -> RunInfo:
         raise BadInput(
             "is not a run folder: it has no run.json",
             str(folder),
-            "give one that `latenz run` wrote",
+            "give one that `latenz run` wrote, or the files in it",
         )
     try:
         return RunInfo.model_validate_json(path.read_bytes())

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latenz.errors import BadInput
+from latenz.kinds import other_use_of
 from latenz.programs import probe_program
 from latenz.traces import perf_kvm
 from latenz.traces.model import (
@@ -105,7 +106,8 @@ class RecordedTrace:
         told = json.loads(done.stdout)
         if told["format"] != "trace.dat" and told["events"] == 0:
             where = told["truncated_at"] or "it is empty"
-            raise BadInput(f"no event can be read ({where})", str(self.path), _REMEDY)
+            remedy = other_use_of(self.path) or _REMEDY
+            raise BadInput(f"no event can be read ({where})", str(self.path), remedy)
         return _summary(told)
 
     def _command(self, mode: str, *arguments: str) -> list[str]:

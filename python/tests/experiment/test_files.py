@@ -93,7 +93,7 @@ MISTAKES = [
     ('"none", "heavy"', '"none",' * 9999, 13, "matrix", "more than 10000 conditions"),
     ("[matrix]", '[matrix]\nname = "same"', 14, "matrix.name", "a second condition is named"),
     ('limit = "50 us"', "", 17, "deadline[1].limit", "the key 'limit' is missing"),
-    ('limit = "50 us"', 'limits = "50 us"', 17, "deadline[1].limit", "(1 more mistakes)"),
+    ('limit = "50 us"', 'limits = "50 us"', 19, "deadline[1].limits", "mean 'limit'?"),
     ('name = "long"', 'name = "../../etc"', 22, "condition[1].name", "cannot name a condition"),
     ('name = "long"', 'name = "idle-fast"', 22, "condition[1].name", "a second condition"),
     ('duration = "1 min"', 'duration = "soon"', 24, "condition[1].duration", "not a duration"),

@@ -54,6 +54,30 @@ def test_import_of_a_wave_form(tmp_path):
     assert (shown["overlaps"], shown["orphan_ends"], shown["open_at_end"]) == (0, 0, 0)
 
 
+def test_every_command_that_reads_files_takes_the_options_of_import(tmp_path):
+    wave = tmp_path / "wave.vcd"
+    wave.write_text(examples.VCD)
+    signals = ("--start", "top.irq", "--end", "ack", "--overlap", "queue")
+    imported = latenz("import", wave, *signals, "-o", tmp_path / "run")
+    assert imported.returncode == 0, imported.stderr
+    shown = json.loads(latenz("show", wave, *signals, "--json").stdout)
+    assert shown == json.loads(latenz("show", tmp_path / "run", "--json").stdout)
+    sql = "SELECT t_ns, latency_ns FROM samples ORDER BY t_ns"
+    asked = [latenz("query", sql, each, "--json", *signals) for each in (wave, tmp_path / "run")]
+    assert asked[0].stdout == asked[1].stdout != ""
+    for verb in (
+        ("report", wave, "-o", tmp_path / "report.html"),
+        ("compare", wave, wave, "-o", tmp_path / "compared.html"),
+        ("export", wave, "--to", "csv", "-o", tmp_path / "out.csv"),
+    ):
+        done = latenz(*verb, *signals)
+        assert done.returncode == 0, done.stderr
+    assert (
+        latenz("show", wave, "--unit", "m").stderr
+        == "latenz: --unit: 'm' is no unit; ns, us, ms, s\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -149,7 +149,7 @@ MISTAKES = [
     ("bottom = 1", "bottom = 9223372036854775807", 31, "source[2].bottom", "costs do not fit in"),
     ("top = 0", "top = -1", 30, "source[2].top", "is -1 ns; give 0 ns or more"),
     ("top = 0", "", 27, "source[2].top", "the key 'top' is missing"),
-    ("top = 0", "tops = 0", 27, "source[2].top", "(1 more mistakes)"),
+    ("top = 0", "tops = 0", 30, "source[2].tops", "mean 'top'?"),
     ('name = "can"\npartition = "P1"', 'name = "can"\npartition = "P3"', 21,
      "source[1].partition", "'P3' has no slot for the bottom handler of 'can'; there is: P1, P2"),
     ('"5 ms", jitter', "0, jitter", 24, "source[1].arrival.period", "is 0 ns"),
