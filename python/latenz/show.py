@@ -14,6 +14,7 @@ from latenz.model import HANDLINGS, Handling
 from latenz.statistics import Figures, Summary, views_in_words
 from latenz.statistics.joint import jointly, over_runs
 
+_NAMED = 3  # sets of a note; more are counted
 _PIPE_WIDTH = 160  # where no terminal says how wide it is, nothing need be cut
 _VERDICT_STYLE = {"meets": "green", "violates": "bold red", "not shown": "yellow"}
 _TIME_BASE = {
@@ -38,11 +39,27 @@ def print_summaries(summaries: Sequence[Summary], console: Console | None = None
     judged = [summary for summary in ordered if summary.deadlines]
     for time_base, group in groupby(judged, key=lambda summary: summary.time_base):
         console.print(_verdicts(time_base, list(group)))
-    for sentence in together(summaries):
+    for line in _notes(summaries):
+        console.print(line, style="dim")
+    for sentence in together(summaries):  # last: what one came for
         console.print(sentence, highlight=False)
+
+
+def _notes(summaries: Sequence[Summary]) -> list[str]:
+    """Return each note once, with the sets that it is of."""
+    names: dict[str, list[str]] = {}
     for summary in summaries:
-        for note in summary.notes:
-            console.print(f"{summary.name}: {note}", style="dim")
+        for note in dict.fromkeys(summary.notes):
+            names.setdefault(note, []).append(summary.name)
+    return [f"{_of(sets, len(summaries))}: {note}" for note, sets in names.items()]
+
+
+def _of(names: Sequence[str], all_sets: int) -> str:
+    """Return names of sets in few words."""
+    if len(names) == all_sets > 1:
+        return "all sets"
+    further = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + further
 
 
 def together(summaries: Sequence[Summary]) -> list[str]:

@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -147,3 +148,19 @@ def test_the_version_is_that_of_the_package():
         [sys.executable, "-m", "latenz", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.split()[:2] == ["latenz", version("latenz")]
+
+
+def test_a_note_of_several_sets_is_told_once_and_the_verdict_last():
+    measured = Path(__file__).parent / "data/importers/cyclictest-v2.4-hist.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "latenz", "show", measured, "--deadline", "3ms"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    lines = done.stdout.splitlines()
+    notes = [line for line in lines if "cyclictest leaves out periods" in line]
+    assert len(notes) == 1
+    assert notes[0].startswith("all sets: ")
+    assert lines[-1].startswith("Of 2 verdicts")

@@ -7,6 +7,7 @@ import typer
 
 from latenz.commands.importing import reads_files
 from latenz.errors import EXIT_GATE_VIOLATED, EXIT_NOT_SHOWN
+from latenz.terminal import printable_line
 
 if TYPE_CHECKING:
     from latenz.statistics import Summary
@@ -52,7 +53,10 @@ def command(
         typer.echo(json_module.dumps(document, indent=1))
     else:
         from latenz.show import print_controls, print_summaries
+        from latenz.store.run import unfinished
 
+        if missing := unfinished(path):
+            typer.echo(printable_line(missing))
         print_summaries(summaries)
         print_controls(robots)
         if not summaries:

@@ -202,6 +202,23 @@ class Run:
         return cls(path, info, [sample_set for sample_set in opened if sample_set is not None])
 
 
+def unfinished(path: Path) -> str:
+    """Return what is missing of a run that did not end by itself, in words; empty otherwise."""
+    if not path.is_dir() or file_in(path, "run.json") is None:
+        return ""
+    info = _read_info(path)
+    if info.status == "complete":
+        return ""
+    asked = (info.experiment or {}).get("repetitions")
+    repetitions = asked if isinstance(asked, int) else 1
+    measured = [
+        each.get("condition") for each in info.conditions if each.get("state") == "measured"
+    ]
+    missing = [each for each in info.condition_order if measured.count(each) < repetitions]
+    told = f"{info.status}: this run was not recorded to its end"
+    return f"{told}; not whole: {', '.join(missing)}" if missing else told
+
+
 def _read_info(folder: Path) -> RunInfo:
     path = file_in(folder, "run.json")
     if path is None:

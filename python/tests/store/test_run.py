@@ -180,3 +180,27 @@ def test_a_damaged_parquet_file_is_named(tmp_path):
     path.write_bytes(content[:-5])
     with pytest.raises(BadInput, match="not a whole Parquet file"):
         open_sample_sets(path)
+
+
+def test_a_run_that_was_cut_off_says_first_what_is_missing(tmp_path):
+    writer = RunWriter(
+        tmp_path / "run",
+        condition_order=["idle", "loaded"],
+        experiment={"repetitions": 2},
+        conditions=[
+            {"condition": "idle", "repetition": 1, "state": "measured"},
+            {"condition": "loaded", "repetition": 1, "state": "measured"},
+            {"condition": "idle", "repetition": 2, "state": "measured"},
+            {"condition": "loaded", "repetition": 2, "state": "interrupted"},
+        ],
+    )
+    writer.add(SampleSet.from_columns(metadata(), latency_ns=[1, 2, 3]))
+    writer.close("interrupted")
+    shown = subprocess.run(
+        [sys.executable, "-m", "latenz", "show", tmp_path / "run"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first = shown.stdout.splitlines()[0]
+    assert first == "interrupted: this run was not recorded to its end; not whole: loaded"
