@@ -7,6 +7,7 @@ import typer
 
 from latenz.commands import Force
 from latenz.commands.importing import reads_files
+from latenz.commands.judging import exit_code
 
 
 @reads_files
@@ -26,16 +27,23 @@ def command(
 ) -> None:
     """Write a report: verdicts, tables, plots and provenance in one self-contained HTML file.
 
+    With --deadline the exit code tells the verdict: 0 meets, 1 violates, 3 not shown.
+
     Example: latenz report results/demo/run -o report.html
     """
     from latenz.deadlines import parse_deadline
     from latenz.outputs import check_output
     from latenz.progress import reading
     from latenz.report import open_runs, write_report
+    from latenz.statistics.joint import jointly
 
     check_output(output, runs, force=force)
     asked = [parse_deadline(text) for text in deadline or []]
     opened = open_runs(runs, **importing)
     with reading(sum(len(run.sample_sets) for run in opened)) as progress:
-        write_report(opened, output, asked, confidence, progress)
+        views = write_report(opened, output, asked, confidence, progress)
+    summaries = [view.summary for view in views if not view.published]
+    if joint := jointly([verdict for each in summaries for verdict in each.deadlines]):
+        typer.echo(joint.sentence, err=True)
     typer.echo(f"report: {output}", err=True)
+    raise typer.Exit(exit_code(summaries, {limit.name for limit in asked}))

@@ -1,16 +1,13 @@
 """`latenz show`: what a run, a Parquet file or another tool's output says, in the terminal."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from latenz.commands.importing import reads_files
-from latenz.errors import EXIT_GATE_VIOLATED, EXIT_NOT_SHOWN
+from latenz.commands.judging import exit_code
 from latenz.terminal import printable_line
-
-if TYPE_CHECKING:
-    from latenz.statistics import Summary
 
 
 @reads_files
@@ -61,18 +58,4 @@ def command(
         print_controls(robots)
         if not summaries:
             typer.echo("no sample sets: nothing was measured")
-    raise typer.Exit(_gate(summaries, {limit.name for limit in asked}))
-
-
-def _gate(summaries: "list[Summary]", asked: set[str]) -> int:
-    """Return the exit code for the deadlines that were asked for on the command line."""
-    verdicts = {
-        verdict.verdict
-        for summary in summaries
-        for verdict in summary.deadlines
-        if verdict.name in asked
-    }
-    if "violates" in verdicts:
-        return EXIT_GATE_VIOLATED
-    unknown = "not shown" in verdicts or (asked and not summaries)
-    return EXIT_NOT_SHOWN if unknown else 0
+    raise typer.Exit(exit_code(summaries, {limit.name for limit in asked}))

@@ -11,11 +11,13 @@ def latenz(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_writes_one_file_and_keeps_quiet(example: Example, tmp_path: Path) -> None:
+def test_it_writes_one_file_and_judges_as_show_does(example: Example, tmp_path: Path) -> None:
     done = latenz("report", str(example.run), "-o", str(tmp_path / "r.html"), "--deadline", "9 us")
-    assert done.returncode == 0, done.stderr
+    shown = latenz("show", str(example.run), "--deadline", "9 us")
+    assert done.returncode == shown.returncode != 0, done.stderr
     assert done.stdout == ""
-    assert done.stderr == f"report: {tmp_path / 'r.html'}\n"
+    assert done.stderr.splitlines()[1:] == [f"report: {tmp_path / 'r.html'}"]
+    assert done.stderr.splitlines()[0] in shown.stdout
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.html"]
     assert "9 us" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
