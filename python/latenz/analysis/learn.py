@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from latenz import _core
 from latenz.errors import BadInput, shown
-from latenz.importers.source import decimal
+from latenz.importers.source import share
 from latenz.system.model import LONGEST_NS, LONGEST_VECTOR
 
 Times = npt.NDArray[np.int64]
@@ -238,9 +238,9 @@ def _at_least(distances: Sequence[int], length: int) -> tuple[int, ...]:
 
 
 def _share(value: Number, where: str) -> Fraction:
-    exact = value if isinstance(value, Fraction) else decimal(str(value))
+    exact = value if isinstance(value, Fraction) else share(str(value))
     if exact is None or not 0 < exact <= 1:
-        remedy = "give a number above 0, at most 1"
+        remedy = "give a share above 0, such as 0.25 or 25%"
         raise BadInput(f"{shown(value)} is no share", where, remedy)
     return exact
 

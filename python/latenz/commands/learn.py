@@ -22,7 +22,7 @@ def command(
     ] = "0.1",
     allow: Annotated[
         str | None,
-        typer.Option(help="Allow this share of the observed load, such as 0.25."),
+        typer.Option(help="Allow this share of the observed load, such as 0.25 or 25%."),
     ] = None,
     at_least: Annotated[
         str | None,

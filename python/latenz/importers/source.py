@@ -232,6 +232,16 @@ def decimal(text: str) -> Fraction | None:
     return -value if sign == "-" else value
 
 
+def share(text: str) -> Fraction | None:
+    """Return the exact value of a share such as 0.25 or 25%, None if it is no such."""
+    bare = text.strip()
+    value = decimal(bare.removesuffix("%"))
+    if value is None:
+        return None
+    value = value / 100 if bare.endswith("%") else value
+    return value if 0 <= value <= 1 else None
+
+
 def _shown(text: str) -> str:
     return repr(str(text) if len(text) <= 40 else text[:40] + "...")
 

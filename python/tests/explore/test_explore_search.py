@@ -1,6 +1,8 @@
 """What explore tries and finds, against loops written here and the definition of the front."""
 
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from itertools import permutations, product
 from math import ceil
 
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from latenz.analysis import bound
 from latenz.analysis.explore import Plan, explore, search
+from latenz.analysis.explore.options import shares_of
 from latenz.analysis.explore.search import best_of_each, pareto_front
 from latenz.analysis.explore.space import (
     Space,
@@ -211,6 +214,16 @@ def test_shares_of_the_cycle_are_kept(random):
         had = sum(slot.length_ns for slot in given.slots if slot.partition == name)
         has = sum(slot.length_ns for slot in slots if slot.partition == name)
         assert abs(has - had * cycle_ns / given.cycle_ns) <= 2
+
+
+@given(st.integers(1, 10**6))
+def test_a_share_may_be_a_percentage_or_a_fraction(millionths):
+    system = read_system(GATEWAY)
+    exact = Fraction(millionths, 10**7)
+    as_fraction = f"diagnosis={Decimal(millionths) / 10**7:f}"
+    as_percentage = f"diagnosis={Decimal(millionths) / 10**5:f} %"
+    assert shares_of([as_fraction], system) == shares_of([as_percentage], system)
+    assert shares_of([as_fraction], system) == {"diagnosis": exact}
 
 
 @given(st.randoms())

@@ -1,15 +1,13 @@
 """Options of `latenz explore`."""
 
-import re
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 
 from latenz.analysis.explore.evaluate import OBJECTIVES, Objective
 from latenz.errors import BadInput, closest
+from latenz.importers.source import share
 from latenz.system import System
-
-_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)\s*%")
 
 
 def objectives_of(texts: Sequence[str]) -> tuple[Objective, ...]:
@@ -37,19 +35,19 @@ def shares_of(texts: Sequence[str], system: System) -> dict[str, Fraction]:
     """
     found: dict[str, Fraction] = {}
     for text in texts:
-        name, _, share = text.rpartition("=")
-        match = _PERCENT.fullmatch(share)
-        if not (name and match):
+        name, _, written = text.rpartition("=")
+        asked = share(written)
+        if not name or asked is None:
             raise BadInput(f"{text!r} is no share", "--share", "write for example diagnosis=10%")
         if name not in system.partitions:
             raise BadInput(f"{name!r} is no partition", "--share", closest(name, system.partitions))
         if name in found:
             raise BadInput(f"{name!r} has two shares", "--share", "give each partition one")
-        found[name] = Fraction(match[1]) / 100
+        found[name] = asked
         has_ns = sum(slot.length_ns for slot in system.slots if slot.partition == name)
         if not 0 < ceil(found[name] * system.cycle_ns) <= has_ns:
             raise BadInput(
-                f"{name!r} cannot need {share}",
+                f"{name!r} cannot need {written}",
                 "--share",
                 f"it has {has_ns / system.cycle_ns:.6g} of the cycle; name at most that",
             )
