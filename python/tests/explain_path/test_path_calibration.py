@@ -77,7 +77,7 @@ def test_every_parameter_says_where_it_is_from():
         ("value = 500", "value = 0", "0 is no clock"),
         ("value = 100", "value = -1", "device_read_ns"),
         ('origin = "assumed"', 'origin = "guessed"', "cycles_per_instruction.origin"),
-        ("clock_mhz =", "clock =", "the key 'clock_mhz' is missing"),
+        ("clock_mhz =", "clock =", "unknown key 'clock'; did you mean 'clock_mhz'?"),
     ],
 )
 def test_mistakes_are_told_with_file_and_line(tmp_path, old, new, complaint):

