@@ -15,6 +15,7 @@
 #include "gic_registers.hpp"
 #include "latenz/system.hpp"
 #include "latenz/time.hpp"
+#include "list_entry.hpp"
 #include "machine.hpp"
 
 namespace fake {
@@ -96,7 +97,7 @@ class Board {
   }
 
  private:
-  using ListEntry = latenz::hypervisor::ListEntry;
+  using ListEntry = latenz::hypervisor::Gicv2ListEntry;
   using Gich = latenz::hypervisor::Gich;
   using InterruptId = latenz::hypervisor::InterruptId;
 
@@ -139,6 +140,9 @@ class Board {
 };
 
 struct Lists {
+  using Entry = latenz::hypervisor::Gicv2ListEntry;
+  using ActivePriorities = std::uint32_t;
+
   Board* board;
 
   [[nodiscard]] std::uint32_t list(unsigned i) const { return board->list[i]; }

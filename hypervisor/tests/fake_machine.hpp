@@ -24,7 +24,7 @@ namespace fake {
 using latenz::Duration;
 using latenz::Instant;
 using latenz::hypervisor::InterruptId;
-using latenz::hypervisor::ListEntry;
+using ListEntry = latenz::hypervisor::Gicv2ListEntry;
 
 inline Tick ticks(Duration duration) { return static_cast<Tick>(duration.ns()); }
 

@@ -7,6 +7,7 @@
 #include "aarch64/mmio.hpp"
 #include "boards/board.hpp"
 #include "gic_registers.hpp"
+#include "list_entry.hpp"
 
 namespace latenz::hypervisor {
 
@@ -70,6 +71,9 @@ class CpuInterface {
 /// The list registers (GICH) of the CPU this runs on.
 class VirtualControl {
  public:
+  using Entry = Gicv2ListEntry;
+  using ActivePriorities = std::uint32_t;
+
   explicit constexpr VirtualControl(std::uint64_t base) : base_(base) {}
   VirtualControl() = default;
 

@@ -9,8 +9,11 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #include "gic_registers.hpp"
+#include "list_entry.hpp"
 #include "machine.hpp"
 
 namespace latenz::hypervisor {
@@ -94,6 +97,10 @@ class BasicVirtualGic {
   void each_ended(Visit visit);
 
  private:
+  using Lists = std::remove_cvref_t<decltype(std::declval<const Hardware&>().lists())>;
+  using Entry = Lists::Entry;
+  using EntryValue = Entry::Value;
+
   static_assert(ids % 32 == 0 && ids / 32 <= 32, "a bit for each bank");
   using Bits = std::uint32_t[ids / 32];
   static constexpr std::uint32_t software_generated_count = 16;
@@ -105,11 +112,14 @@ class BasicVirtualGic {
   static void set(Bits& bits, std::uint32_t id) { bits[id / 32] |= 1U << (id % 32); }
   static void clear(Bits& bits, std::uint32_t id) { bits[id / 32] &= ~(1U << (id % 32)); }
 
-  [[nodiscard]] std::uint32_t list_entry(std::uint32_t id) const {
+  [[nodiscard]] EntryValue list_entry(std::uint32_t id) const {
     const std::uint32_t urgency = static_cast<std::uint32_t>(priority_[id]) >> 3U;
-    const std::uint32_t entry = id | ListEntry::pending | (urgency << ListEntry::priority_shift);
-    if (has(owned_, id)) return entry | ListEntry::hardware | (id << ListEntry::physical_shift);
-    return has(watched_, id) ? entry | ListEntry::maintenance : entry;
+    const EntryValue entry =
+        id | Entry::group | Entry::pending | (EntryValue{urgency} << Entry::priority_shift);
+    if (has(owned_, id)) {
+      return entry | Entry::hardware | (EntryValue{id} << Entry::physical_shift);
+    }
+    return has(watched_, id) ? entry | Entry::maintenance : entry;
   }
   /// In the order of their urgency, as many as there are list registers, from the keys of `key_of`.
   struct MostUrgent {
@@ -164,9 +174,9 @@ class BasicVirtualGic {
   std::uint32_t control_ = 0;  ///< of the hardware, when the guest runs
 
   // While the guest does not run:
-  std::uint32_t list_[Gich::registers]{};
+  EntryValue list_[Gich::registers]{};
   std::uint32_t machine_state_ = 0;
-  std::uint32_t active_priorities_ = 0;
+  Lists::ActivePriorities active_priorities_ = 0;
 };
 
 template <Gic Hardware>
@@ -175,7 +185,7 @@ void BasicVirtualGic<Hardware>::each_ended(Visit visit) {
   std::uint32_t ended = lists().ended();
   for (unsigned i = 0; ended != 0; ++i, ended >>= 1U) {
     if ((ended & 1U) == 0) continue;
-    const std::uint32_t id = ListEntry::id(lists().list(i));
+    const std::uint32_t id = Entry::id(lists().list(i));
     lists().set_list(i, 0);
     visit(id);
   }

@@ -95,9 +95,9 @@ bool BasicVirtualGic<Hardware>::pend_again(std::uint32_t id, std::uint32_t empty
   for (std::uint32_t rest = ~empty & Gich::all; rest != 0; rest &= rest - 1) {
     const auto at = static_cast<unsigned>(std::countr_zero(rest));
     if (listed_[at] != id) continue;
-    const std::uint32_t entry = lists().list(at);
-    if (!ListEntry::valid(entry)) continue;
-    lists().set_list(at, entry | ListEntry::pending);
+    const EntryValue entry = lists().list(at);
+    if (!Entry::valid(entry)) continue;
+    lists().set_list(at, entry | Entry::pending);
     return true;
   }
   return false;
@@ -146,7 +146,7 @@ void BasicVirtualGic<Hardware>::flush() {
 template <Gic Hardware>
 std::uint32_t BasicVirtualGic<Hardware>::when_to_refill() const {
   for (unsigned i = 0; i < Gich::registers; ++i) {
-    if (ListEntry::only_pends(lists().list(i))) {
+    if (Entry::only_pends(lists().list(i))) {
       return Gich::interrupt_when_none_pending;
     }
   }
@@ -162,7 +162,7 @@ void BasicVirtualGic<Hardware>::load() {
   for (unsigned i = 0; i < Gich::registers; ++i) {
     if (list_[i] == 0) continue;
     lists().set_list(i, list_[i]);
-    has_timer |= ListEntry::valid(list_[i]) && ListEntry::id(list_[i]) == timer;
+    has_timer |= Entry::valid(list_[i]) && Entry::id(list_[i]) == timer;
   }
   lists().set_machine_state(machine_state_);
   lists().set_active_priorities(active_priorities_);
@@ -205,10 +205,10 @@ void BasicVirtualGic<Hardware>::take_back(std::uint32_t bank, std::uint32_t bits
     const std::uint32_t id = listed_[i];
     const bool meant = id / 32 == bank && ((bits >> (id % 32)) & 1U) != 0;
     if (((empty >> i) & 1U) != 0 || !meant) continue;
-    const std::uint32_t entry = lists().list(i);
-    if ((entry & ListEntry::pending) == 0) continue;
-    const bool is_active = (entry & ListEntry::active) != 0;
-    lists().set_list(i, is_active ? entry & ~ListEntry::pending : 0);
+    const EntryValue entry = lists().list(i);
+    if ((entry & Entry::pending) == 0) continue;
+    const bool is_active = (entry & Entry::active) != 0;
+    lists().set_list(i, is_active ? entry & ~Entry::pending : 0);
     signal_later(id);
   }
 }
@@ -224,10 +224,10 @@ std::uint32_t BasicVirtualGic<Hardware>::read_state(std::uint32_t offset) const 
   const std::uint32_t bank = (offset % 0x80) / 4;
   if (offset < Gicd::set_pending) return enabled_[bank];
   std::uint32_t found = offset < Gicd::set_active ? waiting_[bank] : 0;
-  const std::uint32_t wanted = offset < Gicd::set_active ? ListEntry::pending : ListEntry::active;
+  const EntryValue wanted = offset < Gicd::set_active ? Entry::pending : Entry::active;
   for (unsigned i = 0; i < Gich::registers; ++i) {
-    const std::uint32_t entry = lists().list(i);
-    const std::uint32_t id = ListEntry::id(entry);
+    const EntryValue entry = lists().list(i);
+    const std::uint32_t id = Entry::id(entry);
     if ((entry & wanted) != 0 && id / 32 == bank) found |= 1U << (id % 32);
   }
   return found;

@@ -69,21 +69,4 @@ struct Gich {
   static constexpr std::uint32_t interrupt_when_none_pending = 1U << 3U;
 };
 
-/// Bits of a list register.
-struct ListEntry {
-  static constexpr std::uint32_t hardware = 1U << 31U;
-  static constexpr std::uint32_t group1 = 1U << 30U;
-  static constexpr std::uint32_t active = 1U << 29U;
-  static constexpr std::uint32_t pending = 1U << 28U;
-  static constexpr std::uint32_t maintenance = 1U << 19U;  ///< asked for at its end, if no hardware
-  static constexpr unsigned priority_shift = 23;           ///< five bits
-  static constexpr unsigned physical_shift = 10;
-
-  static constexpr std::uint32_t id(std::uint32_t entry) { return entry & 0x3FFU; }
-  static constexpr bool only_pends(std::uint32_t entry) {
-    return (entry & (active | pending)) == pending;
-  }
-  static constexpr bool valid(std::uint32_t entry) { return (entry & (active | pending)) != 0; }
-};
-
 }  // namespace latenz::hypervisor

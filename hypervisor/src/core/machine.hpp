@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 
 #include "dispatcher_plan.hpp"
 
@@ -18,18 +19,20 @@ enum class Outcome : std::uint8_t {
   restarted,  ///< it begins anew
 };
 
-/// The list registers of the CPU that this runs on (GICH).
-template <typename Type>
-concept ListRegisters = requires(const Type& lists, unsigned i, std::uint32_t value) {
-  { lists.list(i) } -> std::same_as<std::uint32_t>;
+/// The list registers of the CPU that this runs on (GICH, or ICH of GICv3): how an entry is encoded
+/// (list_entry.hpp), and how wide the registers of active priorities are, is theirs.
+template <typename Type, typename Bare = std::remove_cvref_t<Type>>
+concept ListRegisters = requires(const Bare& lists, unsigned i, typename Bare::Entry::Value entry,
+                                 typename Bare::ActivePriorities active, std::uint32_t value) {
+  { lists.list(i) } -> std::same_as<typename Bare::Entry::Value>;
   { lists.ended() } -> std::same_as<std::uint32_t>;
   { lists.empty() } -> std::same_as<std::uint32_t>;
   { lists.machine_state() } -> std::same_as<std::uint32_t>;
-  { lists.active_priorities() } -> std::same_as<std::uint32_t>;
-  lists.set_list(i, value);
+  { lists.active_priorities() } -> std::same_as<typename Bare::ActivePriorities>;
+  lists.set_list(i, entry);
   lists.set_control(value);
   lists.set_machine_state(value);
-  lists.set_active_priorities(value);
+  lists.set_active_priorities(active);
 };
 
 /// The board's distributor (GICD), of which each CPU writes what is its own.
