@@ -62,6 +62,11 @@ class TimeBase(StrEnum):
     PUBLISHED = "published"
     """Printed in a publication."""
 
+    @property
+    def emulated(self) -> bool:
+        """No clock of hardware: what is met in such a time is not shown of silicon."""
+        return self in (TimeBase.VIRTUAL, TimeBase.SIMULATED)
+
 
 class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

@@ -11,7 +11,7 @@ from latenz.console import Console
 from latenz.control import Control
 from latenz.durations import format_duration
 from latenz.model import HANDLINGS, Handling
-from latenz.statistics import Figures, Summary, views_in_words
+from latenz.statistics import Figures, Summary, Verdict, views_in_words
 from latenz.statistics.joint import jointly, over_runs
 
 _NAMED = 3  # sets of a note; more are counted
@@ -178,7 +178,7 @@ def _verdicts(time_base: str, summaries: Sequence[Summary]) -> Table:
             table.add_row(
                 summary.name,
                 verdict.name,
-                Text(verdict.verdict, _VERDICT_STYLE[verdict.verdict]),
+                _outcome(verdict),
                 format_duration(verdict.limit_ns),
                 verdict.allowed,
                 "-" if verdict.max_ns is None else format_duration(verdict.max_ns),
@@ -186,6 +186,13 @@ def _verdicts(time_base: str, summaries: Sequence[Summary]) -> Table:
                 verdict.sentence,
             )
     return table
+
+
+def _outcome(verdict: Verdict) -> Text:
+    """Return a verdict in its colour: none where it is met in emulated time only."""
+    if verdict.emulated and verdict.verdict == "meets":
+        return Text("meets, emulated")
+    return Text(verdict.verdict, _VERDICT_STYLE[verdict.verdict])
 
 
 def _share(summary: Summary, handling: Handling) -> str:

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from latenz.commands import Force
+from latenz.commands import Force, judging
 from latenz.commands.importing import reads_files
-from latenz.commands.judging import exit_code
 
 
 @reads_files
@@ -16,34 +15,35 @@ def command(
         list[Path], typer.Argument(help="Run folders, samples.parquet or importable files.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")],
-    deadline: Annotated[
-        list[str] | None,
-        typer.Option(help='A limit and how much lateness it allows, such as "3ms@1/h".'),
-    ] = None,
+    deadline: judging.Limits = None,
+    for_: judging.Globs = None,
     confidence: Annotated[float, typer.Option(help="Of the bounds on lateness, one-sided.")] = 0.95,
+    accept_emulated: judging.AcceptEmulated = False,
     force: Force = False,
     *,
     importing: dict[str, Any],
 ) -> None:
     """Write a report: verdicts, tables, plots and provenance in one self-contained HTML file.
 
-    With --deadline the exit code tells the verdict: 0 meets, 1 violates, 3 not shown.
+    With --deadline the exit code tells the verdict: 0 meets, 1 violates, 3 not shown;
+    what is met in emulated time only is not shown.
 
     Example: latenz report results/demo/run -o report.html
     """
-    from latenz.deadlines import parse_deadline
     from latenz.outputs import check_output
     from latenz.progress import reading
     from latenz.report import open_runs, write_report
     from latenz.statistics.joint import jointly
 
     check_output(output, runs, force=force)
-    asked = [parse_deadline(text) for text in deadline or []]
+    asked = judging.asked_deadlines(deadline, for_)
     opened = open_runs(runs, **importing)
+    names = [each.metadata.name for run in opened for each in run.sample_sets]
+    judging.check_matched(asked, names)
     with reading(sum(len(run.sample_sets) for run in opened)) as progress:
         views = write_report(opened, output, asked, confidence, progress)
     summaries = [view.summary for view in views if not view.published]
     if joint := jointly([verdict for each in summaries for verdict in each.deadlines]):
         typer.echo(joint.sentence, err=True)
     typer.echo(f"report: {output}", err=True)
-    raise typer.Exit(exit_code(summaries, {limit.name for limit in asked}))
+    raise typer.Exit(judging.exit_code(summaries, {limit.name for limit in asked}, accept_emulated))

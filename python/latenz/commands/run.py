@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from latenz.commands.judging import AcceptEmulated, exit_code
+
 if TYPE_CHECKING:
     from latenz.experiment.condition import Condition
     from latenz.statistics import Summary
@@ -34,12 +36,13 @@ def command(
         bool,
         typer.Option("--trace", help="Also record a kernel trace and explain the worst samples."),
     ] = False,
+    accept_emulated: AcceptEmulated = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Measure every condition of an experiment and judge it by its deadlines.
 
-    Ends with 0 if all deadlines are met, 1 if one is violated, 3 if one could not be shown, and
-    130 if interrupted; what was measured so far is kept.
+    Ends with 0 if all deadlines are met, 1 if one is violated, 3 if one could not be shown or is
+    met in emulated time only, and 130 if interrupted; what was measured so far is kept.
 
     Example: latenz run experiments/quick.toml --only 'idle*' -o results/mine
     """
@@ -64,7 +67,7 @@ def command(
         _print_tables(folder, accounts, [*summaries, *_published(read.file.published)])
         for name in read.file.published:
             typer.echo(f"notes on the published values: latenz published {name}")
-    return _exit_code(writer.info.status, accounts, summaries)
+    return _exit_code(writer.info.status, accounts, exit_code(summaries, None, accept_emulated))
 
 
 def _shortened(conditions: "Sequence[Condition]", duration: str | None) -> "list[Condition]":
@@ -158,13 +161,10 @@ def _print_tables(folder: Path, accounts: list[dict[str, Any]], summaries: "list
     typer.echo(f"run folder: {folder}")
 
 
-def _exit_code(status: str, accounts: list[dict[str, Any]], summaries: "list[Summary]") -> int:
-    from latenz.errors import EXIT_GATE_VIOLATED, EXIT_INTERRUPTED, EXIT_NOT_SHOWN
+def _exit_code(status: str, accounts: list[dict[str, Any]], judged: int) -> int:
+    from latenz.errors import EXIT_INTERRUPTED, EXIT_NOT_SHOWN
 
-    verdicts = {verdict.verdict for summary in summaries for verdict in summary.deadlines}
     if status == "interrupted":
         return EXIT_INTERRUPTED
-    if "violates" in verdicts:
-        return EXIT_GATE_VIOLATED
     unmeasured = any(account["state"] != "measured" for account in accounts)
-    return EXIT_NOT_SHOWN if "not shown" in verdicts or unmeasured else 0
+    return judged or (EXIT_NOT_SHOWN if unmeasured else 0)

@@ -5,37 +5,37 @@ from typing import Annotated, Any
 
 import typer
 
+from latenz.commands import judging
 from latenz.commands.importing import reads_files
-from latenz.commands.judging import exit_code
 from latenz.terminal import printable_line
 
 
 @reads_files
 def command(
     path: Annotated[Path, typer.Argument(help="Run folder, samples.parquet or importable file.")],
-    deadline: Annotated[
-        list[str] | None,
-        typer.Option(help='A limit and how much lateness it allows, such as "3ms@1/h".'),
-    ] = None,
+    deadline: judging.Limits = None,
+    for_: judging.Globs = None,
     confidence: Annotated[float, typer.Option(help="Of the bounds on lateness, one-sided.")] = 0.95,
+    accept_emulated: judging.AcceptEmulated = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     *,
     importing: dict[str, Any],
 ) -> None:
     """Show what was measured, and judge it by deadlines.
 
-    With --deadline the exit code tells the verdict: 0 meets, 1 violates, 3 not shown.
+    With --deadline the exit code tells the verdict: 0 meets, 1 violates, 3 not shown;
+    what is met in emulated time only is not shown.
 
     Example: latenz show results/demo/run --deadline 3ms
     """
     from latenz.control import controls
-    from latenz.deadlines import parse_deadline
     from latenz.statistics import summarize
     from latenz.statistics.joint import joint_json
     from latenz.store import open_sample_sets
 
-    asked = [parse_deadline(text) for text in deadline or []]
+    asked = judging.asked_deadlines(deadline, for_)
     sample_sets = open_sample_sets(path, **importing)
+    judging.check_matched(asked, [each.metadata.name for each in sample_sets])
     summaries = [summarize(sample_set, asked, confidence) for sample_set in sample_sets]
     robots = controls(path, [each.metadata.name for each in sample_sets])
     if json:
@@ -43,7 +43,7 @@ def command(
 
         document: dict[str, object] = {
             "sample_sets": [summary.to_json() for summary in summaries],
-            **joint_json(summaries),
+            **joint_json(summaries, accept_emulated),
         }
         if robots:
             document["control"] = [control.to_json(name) for name, control in robots]
@@ -58,4 +58,5 @@ def command(
         print_controls(robots)
         if not summaries:
             typer.echo("no sample sets: nothing was measured")
-    raise typer.Exit(exit_code(summaries, {limit.name for limit in asked}))
+    names = {limit.name for limit in asked}
+    raise typer.Exit(judging.exit_code(summaries, names, accept_emulated))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from latenz.commands import Force
+from latenz.commands.judging import AcceptEmulated, Globs, Limits, asked_deadlines, exit_code
 
 if TYPE_CHECKING:
     from latenz.model import Deadline
@@ -169,9 +170,9 @@ def run(
     load: _Load = "none",
     engine: _Engine = "wakeup",
     period: _Period = "1ms",
-    deadline: Annotated[
-        list[str] | None, typer.Option(help='A limit to judge by, such as "50us".')
-    ] = None,
+    deadline: Limits = None,
+    for_: Globs = None,
+    accept_emulated: AcceptEmulated = False,
     tuned: _Tuned = True,
     with_: _With = None,
     without: _Without = None,
@@ -187,15 +188,14 @@ def run(
 ) -> int:
     """Measure in a virtual machine; what comes back is an ordinary run.
 
-    Ends with 0 if all deadlines are met, 1 if one is violated, 3 if one could not be shown, and
-    130 if interrupted: the guest is then asked for what it has so far.
+    Ends with 0 if all deadlines are met, 1 if one is violated, 3 if one could not be shown or is
+    met in emulated time only, and 130 if interrupted: the guest is then asked for what it has.
 
     Example: latenz vm run --load stress-ng-cpu --duration 10s --deadline 50us -o results/vm
     """
-    from latenz.deadlines import parse_deadline
     from latenz.vm.host import check_devices, check_host
 
-    deadlines = tuple(parse_deadline(text) for text in deadline or [])
+    deadlines = tuple(asked_deadlines(deadline, for_))
     wanted = _settings(
         tuned, with_, without, kernel, accelerator, vcpus, memory, cpus, disk, tap, passthrough
     )
@@ -205,11 +205,14 @@ def run(
     check_devices(wanted)  # before a guest is made for it, which may take minutes
     settings, made, reason = _accelerated(wanted, accelerator)
     check_host(settings)  # what is refused leaves no folder behind
-    return _measured(settings, made, job, reason, json)
+    measured = _measured(settings, made, job, reason, json)
+    return _code(*measured, accept_emulated)
 
 
-def _measured(settings: "VmSettings", made: "Guest", job: "Job", reason: str, json: bool) -> int:
-    """Measure, store and print; return the exit code."""
+def _measured(
+    settings: "VmSettings", made: "Guest", job: "Job", reason: str, json: bool
+) -> "tuple[Measured, list[Summary]]":
+    """Measure, store and print; return what came, and the figures."""
     import sys
     from dataclasses import replace
 
@@ -271,7 +274,9 @@ def _told(job: "Job", measured: "Measured", reason: str) -> dict[str, Any]:
     }
 
 
-def _report(folder: Path, job: "Job", measured: "Measured", reason: str, json: bool) -> int:
+def _report(
+    folder: Path, job: "Job", measured: "Measured", reason: str, json: bool
+) -> "tuple[Measured, list[Summary]]":
     from latenz.statistics import summarize
     from latenz.store.run import Run
 
@@ -303,18 +308,16 @@ def _report(folder: Path, job: "Job", measured: "Measured", reason: str, json: b
         if account["without_effect"] and account["accelerator"] == "tcg":
             typer.echo(f"without effect here: {', '.join(account['without_effect'])}")
         typer.echo(f"run folder: {folder}")
-    return _code(measured, summaries)
+    return measured, summaries
 
 
-def _code(measured: "Measured", summaries: "list[Summary]") -> int:
-    from latenz.errors import EXIT_GATE_VIOLATED, EXIT_INTERRUPTED, EXIT_NOT_SHOWN
+def _code(measured: "Measured", summaries: "list[Summary]", accept_emulated: bool) -> int:
+    from latenz.errors import EXIT_INTERRUPTED, EXIT_NOT_SHOWN
 
-    verdicts = {verdict.verdict for summary in summaries for verdict in summary.deadlines}
     if measured.stopped:
         return EXIT_INTERRUPTED
-    if "violates" in verdicts:
-        return EXIT_GATE_VIOLATED
-    return EXIT_NOT_SHOWN if "not shown" in verdicts or measured.trouble else 0
+    judged = exit_code(summaries, None, accept_emulated)
+    return judged or (EXIT_NOT_SHOWN if measured.trouble else 0)
 
 
 def _settings(

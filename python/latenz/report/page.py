@@ -52,9 +52,6 @@ from latenz.store.run import Run, RunInfo
 from latenz.terminal import printable_line
 
 _SEVERITY = {"violates": 0, "not shown": 1, "meets": 2}
-_VIRTUAL = (
-    " Sets marked virtual are judged by instructions at 1 ns, which shows nothing of silicon."
-)
 _WORST_SHOWN = 20
 _LARGEST_PICTURE = 4 << 20
 _MOST_PICTURES = 40
@@ -201,6 +198,11 @@ class JudgedDeadline:
     def verdict(self) -> str:
         """The most severe of its verdicts."""
         return min((j.verdict.verdict for j in self.judgements), key=lambda v: _SEVERITY[v])
+
+    @property
+    def emulated(self) -> bool:
+        """Met, but not everywhere in a time of silicon."""
+        return self.verdict == "meets" and any(j.verdict.emulated for j in self.judgements)
 
     @property
     def headline(self) -> str:
@@ -423,13 +425,16 @@ def _tail_row(view: View, tail: TailFit | MixedTail | TailRefusal) -> dict[str, 
 
 
 def _overall(judged: list[JudgedDeadline]) -> tuple[str, str]:
-    """Return the most severe verdict of all, and a sentence about all deadlines."""
+    """Return the most severe verdict of all, and a sentence about all deadlines.
+
+    It is `emulated` where all are met, but not all of them on silicon.
+    """
     all_of_them = [each for deadline in judged for each in deadline.judgements]
     together = jointly([each.verdict for each in all_of_them])
     if together is None:
         return "none", "Nothing was judged: give a limit with --deadline, such as 3ms."
-    virtual = any(each.view.time_base == "virtual" for each in all_of_them)
-    return together.verdict, together.sentence + _VIRTUAL * virtual
+    emulated = together.meets == together.verdicts and together.emulated
+    return "emulated" if emulated else together.verdict, together.sentence
 
 
 def _quantile(probability: str, summary: Summary) -> int | None:

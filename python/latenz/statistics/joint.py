@@ -25,10 +25,12 @@ class Joint:
     """What all verdicts show together.
 
     Attributes:
-        verdict: `violates` if any does, `meets` if all do, else `not shown`.
+        verdict: `violates` if any does, `meets` if all do (on silicon, unless emulated ones are
+            accepted), else `not shown`.
         confidence: At which the statement holds.
         verdicts: How many there are.
         meets: How many are `meets`.
+        emulated: How many of those are so in emulated or simulated time only.
         jointly: How many of those hold together at that confidence.
         sentence: The same in words.
     """
@@ -37,6 +39,7 @@ class Joint:
     confidence: float
     verdicts: int
     meets: int
+    emulated: int
     jointly: int
     sentence: str
 
@@ -66,18 +69,26 @@ class OverRuns:
     sentence: str
 
 
-def jointly(verdicts: Sequence[Verdict]) -> Joint | None:
-    """Return what verdicts show together; None if there are none."""
+def jointly(verdicts: Sequence[Verdict], accept_emulated: bool = False) -> Joint | None:
+    """Return what verdicts show together; None if there are none.
+
+    Args:
+        verdicts: One for each deadline of each sample set.
+        accept_emulated: Whether a deadline that is met in emulated or simulated time counts as
+            met.
+    """
     if not verdicts:
         return None
     outcomes = [each.verdict for each in verdicts]
     meeting, confidence = outcomes.count("meets"), verdicts[0].confidence
     held = meeting if meeting == len(verdicts) else _holm(verdicts, confidence)
-    worst: Outcome = "meets" if meeting == len(verdicts) else "not shown"
+    emulated = sum(each.emulated and each.verdict == "meets" for each in verdicts)
+    shown = meeting if accept_emulated else meeting - emulated
+    worst: Outcome = "meets" if shown == len(verdicts) else "not shown"
     if "violates" in outcomes:
         worst = "violates"
-    told = _sentence(outcomes, held, confidence)
-    return Joint(worst, confidence, len(verdicts), meeting, held, told)
+    told = _sentence(outcomes, held, confidence) + _in_emulation(emulated, meeting)
+    return Joint(worst, confidence, len(verdicts), meeting, emulated, held, told)
 
 
 def over_runs(sets: Iterable[tuple[str, str | None, Sequence[Verdict]]]) -> list[OverRuns]:
@@ -99,9 +110,10 @@ def over_runs(sets: Iterable[tuple[str, str | None, Sequence[Verdict]]]) -> list
     return [_over(key[0], key[1], runs) for key, runs in grouped.items() if len(runs) > 1]
 
 
-def joint_json(summaries: Sequence[Summary]) -> dict[str, object]:
+def joint_json(summaries: Sequence[Summary], accept_emulated: bool = False) -> dict[str, object]:
     """Return what verdicts show together as plain values: `joint`, and `over_runs` if repeated."""
-    joint = jointly([verdict for summary in summaries for verdict in summary.deadlines])
+    verdicts = [verdict for summary in summaries for verdict in summary.deadlines]
+    joint = jointly(verdicts, accept_emulated)
     repeated = over_runs((each.name, each.condition, each.deadlines) for each in summaries)
     return {
         **({"joint": asdict(joint)} if joint else {}),
@@ -123,6 +135,14 @@ def _over(name: str, deadline: str, verdicts: Sequence[Verdict]) -> OverRuns:
             f" ({100 * confidence:.4g} % confidence), if these are a fair choice of them"
         )
     return OverRuns(name, deadline, runs, meets, violates, least, confidence, f"{told}.")
+
+
+def _in_emulation(emulated: int, meeting: int) -> str:
+    """Return what to add where some are met in no time of silicon."""
+    if not emulated:
+        return ""
+    which = f"{emulated} of these" if emulated < meeting else "That is"
+    return f" {which} in emulated time only, which shows nothing of silicon."
 
 
 def _holm(verdicts: Sequence[Verdict], confidence: float) -> int:

@@ -1,10 +1,11 @@
 """A verdict in one plain sentence: what was seen, for how long, what it shows, what it assumes."""
 
 import math
+from dataclasses import replace
 
 from latenz.allowance import Allowance
 from latenz.durations import format_duration
-from latenz.model import Metadata
+from latenz.model import Metadata, TimeBase
 from latenz.statistics.verdict import Verdict
 
 _IF_INDEPENDENT = "if the load stays as it was and episodes are independent of each other"
@@ -136,3 +137,12 @@ def _share(value: float, up: bool = True) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def in_emulated_time(verdict: Verdict, time_base: TimeBase) -> Verdict:
+    """Return a verdict on latencies of an emulator or a simulator, which says so if it is met."""
+    if verdict.verdict != "meets":
+        return replace(verdict, emulated=True)
+    base = "emulated" if time_base is TimeBase.VIRTUAL else "simulated"
+    told = f"{verdict.sentence} This is {base} time, which shows nothing of silicon."
+    return replace(verdict, emulated=True, sentence=told)

@@ -20,7 +20,7 @@ from latenz.statistics.exceedance import check_confidence
 from latenz.statistics.figures import Figures, figure_ranks, figures_of, no_quantiles
 from latenz.statistics.judge import judge
 from latenz.statistics.scan import scan_activations
-from latenz.statistics.sentence import elsewhere
+from latenz.statistics.sentence import elsewhere, in_emulated_time
 from latenz.statistics.skipped import skipped_in_cells, skipped_in_samples, skipped_unplaced
 from latenz.statistics.verdict import Verdict
 
@@ -118,13 +118,15 @@ def summarize(
     """
     check_confidence(confidence)
     metadata = sample_set.metadata
-    own = (each for each in metadata.deadlines if each.judges(metadata.name))
-    judged = tuple(dict.fromkeys((*own, *deadlines)))
+    given = (each for each in (*metadata.deadlines, *deadlines) if each.judges(metadata.name))
+    judged = tuple(dict.fromkeys(given))
     figures, evidence = _FORMS[sample_set.form](sample_set, [d.limit_ns for d in judged])
     seen = observe(sample_set, judged, evidence)
     verdicts = [judge(d, e, figures.max_ns, confidence) for d, e in zip(judged, seen, strict=True)]
     if moved := elsewhere(metadata):
         verdicts = [replace(each, sentence=f"{each.sentence} {moved}") for each in verdicts]
+    if metadata.time_base.emulated:
+        verdicts = [in_emulated_time(each, metadata.time_base) for each in verdicts]
     return replace(figures, deadlines=tuple(verdicts), notes=_notes(figures))
 
 

@@ -36,6 +36,8 @@ class Verdict:
         error: The probability of as little lateness as was seen, if it were as much as is
             allowed: 1 - confidence or less where the verdict is `meets`.
         sentence: What was seen, what it shows and what it assumes.
+        emulated: The latencies are an emulator's or a simulator's: `meets` holds in that time
+            base only, and shows nothing of silicon.
     """
 
     name: str
@@ -57,3 +59,4 @@ class Verdict:
     max_ns: int | None
     error: float
     sentence: str
+    emulated: bool = False
