@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from latenz.tune.plan import Plan
     from latenz.tune.proof import Record, Wanted
     from latenz.tune.proving import Prover
+    from latenz.tune.transaction import Transaction
+
+    Nothing = tuple[Wanted, Plan, list[tuple[str, ...]], tuple[str, ...]]
+    """What was wanted, the plan of it, what could be tried now, and what after a restart."""
 
 _EXPERIMENT = typer.Argument(help="What to measure: an experiment file (TOML).", show_default=False)
 _OUTPUT = typer.Option(
@@ -68,7 +72,8 @@ def prove(
 
     Each is measured with and without, in turns, on top of what helped before it. At the end the
     machine is as before, unless you keep what helps. Ends with 0 if something was shown to help, or
-    all not to; 1 if what helps does harm together; 3 if nothing could be shown; 130 if interrupted.
+    all not to; 1 if what helps does harm together, or the machine did not take something back;
+    3 if nothing could be shown; 130 if interrupted.
 
     Example: sudo latenz tune prove experiments/quick.toml --condition idle-wakeup --cpus 2-3
     """
@@ -142,7 +147,7 @@ def _begun(
 ) -> int:
     """Look what there is to be tried, measure the machine as it is, ask, and try."""
     from latenz.tune.proof import groups_of
-    from latenz.tune.proof_show import how_long, print_intention
+    from latenz.tune.proof_show import print_intention
     from latenz.tune.proving import checked, measurable, nothing_applied, planned
 
     nothing_applied(place)
@@ -151,24 +156,57 @@ def _begun(
     groups, later = groups_of(found, checked(place, wanted))
     if not json:
         print_intention(found, groups, later, restart=wanted.restart)
+    nothing = wanted, found, groups, later
     if not groups and not (wanted.restart and later):
-        return _print_nothing("nothing to try", later, json)
+        text = "There is nothing to be tried while the machine runs."
+        return _print_nothing("nothing to try", text, nothing, json)
     folder = output or _default_folder(experiment.file.name)
     prover = _prover(place, folder, found, experiment, conditions, json)
     _need_empty(prover.folder, folder)
-    with prover.at_work():
-        noted = prover.before(wanted, groups, later)
-    if noted is None:
-        _print_nothing("interrupted", later, json)
+    noted = _before(prover, wanted, groups, later)
+    agreed = noted and (yes or _agrees(_question(prover, noted), json))
+    if noted is None or agreed is None:
+        text = f"Nothing was changed; what was measured is in {prover.name}/before"
+        _print_nothing("interrupted", text, nothing, json)
         return EXIT_INTERRUPTED
-    question = f"{how_long(noted, prover.tests(noted), prover.once_ns)} Try? [y/N] "
-    if not yes and not agrees(question, "latenz tune prove", json):
+    if not agreed:
+        prover.withdraw()
         typer.echo("nothing is changed")
         return 0
     noted.save(prover.folder)
     with prover.at_work():
         noted = prover.go_on(noted)
     return _ended(prover, noted, keep, yes, json)
+
+
+def _before(
+    prover: "Prover",
+    wanted: "Wanted",
+    groups: Sequence[tuple[str, ...]],
+    later: tuple[str, ...],
+) -> "Record | None":
+    """Measure the machine as it is; None if a signal came. Nothing is left of what fails."""
+    try:
+        with prover.at_work():
+            return prover.before(wanted, groups, later)
+    except BadInput:
+        prover.withdraw()
+        raise
+
+
+def _question(prover: "Prover", noted: "Record") -> str:
+    from latenz.tune.proof_show import how_long
+
+    return f"{how_long(noted, prover.tests(noted), prover.once_ns)} Try? [y/N] "
+
+
+def _agrees(question: str, json: bool) -> bool | None:
+    """Ask the user; return the answer, None for Ctrl-C."""
+    try:
+        return agrees(question, "latenz tune prove", json)
+    except KeyboardInterrupt:
+        typer.echo()
+        return None
 
 
 def _resumed(place: "Place", output: Path | None, keep: bool, yes: bool, json: bool) -> int:
@@ -217,41 +255,50 @@ def _default_folder(experiment: str) -> Path:
     return Path("results") / f"proof-{experiment}-{now:%Y%m%d-%H%M%S}"
 
 
-def _print_nothing(state: str, later: Sequence[str], json: bool) -> int:
+def _print_nothing(state: str, text: str, nothing: "Nothing", json: bool) -> int:
     """Print why nothing was tried, and return the exit code of what is no mistake."""
+    from latenz.tune.proof_show import nothing_document
+
     if json:
-        known: dict[str, Any] = {"proof": None, "state": state, "trials": [], "together": None}
-        print_json(known | {"after_restart": list(later), "helping": [], "kept": False})
-    elif state == "interrupted":
-        typer.echo("Nothing was changed.")
+        print_json(nothing_document(*nothing, state))
     else:
-        typer.echo("There is nothing to be tried while the machine runs.")
+        typer.echo(text)
     return 0
 
 
 def _ended(prover: "Prover", noted: "Record", keep: bool, yes: bool, json: bool) -> int:
     """Show what was found; keep it, if that is wanted."""
-    from latenz.tune.plan_show import print_applied
+    from latenz.signals import noticed_signals
     from latenz.tune.proof_show import print_proof, proof_document
 
     if not json:
         print_proof(noted, prover.name)
-    does_harm = noted.together is not None and noted.together.outcome in ("harms", "mixed")
-    worth_it = noted.state == "ended" and bool(noted.helping) and not does_harm
-    if worth_it and not (keep or yes or json) and sys.stdin.isatty():
-        keep = agrees("Keep what helps? [y/N] ", "latenz tune prove", json)
-    transaction = prover.keep(noted) if worth_it and keep else None
+    wanted: bool | None = None if prover.watch.stopped else keep
+    if wanted is False and noted.worth_keeping and not (yes or json) and sys.stdin.isatty():
+        wanted = _agrees("Keep what helps? [y/N] ", json)
+    transaction = None
+    if wanted and noted.worth_keeping:
+        with noticed_signals() as stopped:
+            transaction = prover.keep(noted, stopped)
     if json:
-        print_json(proof_document(noted, prover.name, kept=transaction is not None))
+        applied = None if transaction is None else transaction.phase
+        print_json(proof_document(noted, prover.name, applied))
     elif transaction is not None:
-        print_applied(transaction)
-        made = {entry for change in transaction.changes for entry in change.entries}
-        for entry in noted.helping:
-            if entry not in made:  # the restart has brought it, and it is in effect until the next
-                typer.echo(f"{entry}: after the next restart: latenz tune apply --only {entry}")
+        _print_kept(transaction, noted)
     else:
         typer.echo(_what_is_left(noted, prover.name))
-    return _exit_code(noted)
+    is_whole = transaction is None or transaction.phase == "applied"
+    return _exit_code(noted, interrupted=wanted is None or not is_whole)
+
+
+def _print_kept(transaction: "Transaction", noted: "Record") -> None:
+    from latenz.tune.plan_show import print_applied
+
+    print_applied(transaction)
+    made = {entry for change in transaction.changes for entry in change.entries}
+    for entry in noted.helping:
+        if entry not in made:  # the restart has brought it, and it is in effect until the next
+            typer.echo(f"{entry}: after the next restart: latenz tune apply --only {entry}")
 
 
 def _what_is_left(noted: "Record", folder: str) -> str:
@@ -263,15 +310,30 @@ def _what_is_left(noted: "Record", folder: str) -> str:
         )
     if noted.waiting:
         return f"What was restarted for is still applied: {go_on}, or latenz tune revert"
+    state = "The machine is as before"
+    if noted.not_restored:
+        state = f"Set by hand what is not as before: {'; '.join(noted.not_restored)}"
     if noted.state == "interrupted":
-        return f"The machine is as before. To go on: {go_on} -o {folder}"
+        return f"{state}. To go on: {go_on} -o {folder}"
     restarted = any(each.entries == noted.later for each in noted.trials) and noted.later
     more = " but what was started with: restart it once more." if restarted else "."
-    return f"The machine is as before{more}"
+    return f"{state}{more}{_how_to_keep(noted) if noted.worth_keeping else ''}"
 
 
-def _exit_code(noted: "Record") -> int:
-    if noted.state == "interrupted":
+def _how_to_keep(noted: "Record") -> str:
+    """Return the command that keeps what helps, after a proof that has ended."""
+    from shlex import join
+
+    given = ["--cpus", noted.isolated, "--profile", noted.profile]
+    for entry in noted.helping:
+        given += ["--only", entry]
+    return f"\nTo keep what helps: sudo latenz tune apply {join(given)}"
+
+
+def _exit_code(noted: "Record", *, interrupted: bool) -> int:
+    if noted.not_restored:
+        return EXIT_GATE_VIOLATED
+    if interrupted or noted.state == "interrupted":
         return EXIT_INTERRUPTED
     if noted.state == "waiting for a restart":
         return EXIT_NOT_SHOWN
@@ -279,5 +341,6 @@ def _exit_code(noted: "Record") -> int:
         return EXIT_GATE_VIOLATED
     if noted.helping:
         return EXIT_NOT_SHOWN if noted.together and noted.together.outcome != "helps" else 0
-    told = ("harms", "mixed", "refused")
-    return 0 if all(each.outcome in told for each in noted.trials) else EXIT_NOT_SHOWN
+    outcomes = {each.outcome for each in noted.trials}
+    is_told = outcomes <= {"harms", "mixed", "refused"} and outcomes != {"refused"}
+    return 0 if outcomes and is_told else EXIT_NOT_SHOWN

@@ -154,12 +154,14 @@ def revert(
 ) -> int:
     """Restore every file and value as it was before apply, also an interrupted one.
 
-    Ends with 130 if interrupted; run it again then.
+    Ends with 1 if the machine did not take something back, which is named; with 130 if interrupted:
+    run it again then.
 
     Example: latenz tune revert
     """
     from latenz.progress import counting
     from latenz.signals import noticed_signals
+    from latenz.tune.applying import refused_of
     from latenz.tune.applying import revert as revert_changes
     from latenz.tune.lasting_boot import made_since
     from latenz.tune.places import Place
@@ -181,7 +183,9 @@ def revert(
         print_json(revert_document(results))
     else:
         print_reverted(results)
-    return EXIT_INTERRUPTED if results is None else 0
+    if results is None:
+        return EXIT_INTERRUPTED
+    return EXIT_GATE_VIOLATED if refused_of(results) else 0
 
 
 def _planned(

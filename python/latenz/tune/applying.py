@@ -126,13 +126,16 @@ def _roll_back(transaction: Transaction, mistake: BadInput | OSError) -> None:
     where = str(transaction.place.top)
     reason = _told(mistake)
     try:
-        transaction.take_back(lambda: False, lambda _: None)
+        results = transaction.take_back(lambda: False, lambda _: None)
     except (BadInput, OSError) as another:
         raise BadInput(
             f"{reason}, and what was done could not be taken back: {_told(another)}",
             where,
             "make room, then latenz tune revert",
         ) from None
+    if refusals := refused_of(results):
+        told = f"{reason}, and is not as before: {told_of(refusals)}"
+        raise BadInput(told, where, "set it by hand; all else is as before") from None
     raise BadInput(reason, where, "all is as before") from None
 
 
@@ -194,6 +197,18 @@ def take_back(
             str(place.top),
             "make it so, then latenz tune revert takes back the rest",
         ) from None
+
+
+def refused_of(results: Sequence[Restored] | None) -> list[Restored]:
+    """Return what the machine did not take back."""
+    return [each for each in results or () if each.refused]
+
+
+def told_of(refusals: Sequence[Restored]) -> str:
+    """Return what was not taken back, and why, in a few words."""
+    more = len(refusals) - _MOST_NAMED
+    named = "; ".join(f"{each.change.what} ({each.reason})" for each in refusals[:_MOST_NAMED])
+    return f"{named} and {more} more" if more > 0 else named
 
 
 def _names(changes: Sequence[Change]) -> str:

@@ -43,6 +43,10 @@ class Refused(Exception):  # noqa: N818 - an answer of the kernel, which is repo
     """The kernel or a program did not accept a change; the rest of the transaction goes on."""
 
 
+class Left(Refused):
+    """Nothing was tried, on purpose: no failure of the machine."""
+
+
 def _plain_path(path: str) -> str:
     if not path.startswith("/") or len(path) > 4096 or not path.isprintable():
         raise ValueError("is no absolute path")
@@ -297,7 +301,7 @@ class FolderChange(Change):
         if self.before or not path.is_dir():
             return
         if any(path.iterdir()):
-            raise Refused("somebody put files into it: it stays")
+            raise Left("somebody put files into it: it stays")
         path.rmdir()
         sync_folder(path.parent)
 
@@ -772,10 +776,11 @@ def _run(place: Place, *command: str) -> None:
     """Run a program of the machine.
 
     Raises:
-        Refused: It failed, or this is the copy of a tree, where nothing is run.
+        Refused: It failed.
+        Left: This is the copy of a tree, where nothing is run.
     """
     if not place.live:
-        raise Refused("is done on the machine itself only")
+        raise Left("is done on the machine itself only")
     try:
         ended = subprocess.run(
             command,

@@ -139,6 +139,7 @@ class Record(_Noted):
         together: All that helps, against nothing; None: fewer than two do, or it is not yet known.
         waiting: What the kernel calls the boot that has to end before it goes on; empty: none.
         waiting_in: Folder of the trial that waits.
+        not_restored: What the machine did not take back, and why, while it was switched last.
     """
 
     proof: Literal[1] = 1
@@ -155,6 +156,7 @@ class Record(_Noted):
     together: Trial | None = None
     waiting: str = ""
     waiting_in: str = ""
+    not_restored: tuple[str, ...] = ()
     state: State = "under way"
 
     @property
@@ -168,6 +170,13 @@ class Record(_Noted):
         return tuple(
             entry for each in self.trials if each.outcome == "helps" for entry in each.entries
         )
+
+    @property
+    def worth_keeping(self) -> bool:
+        """Whether it has ended with settings that help, and do no less together than none."""
+        tried_together = self.together is None or self.together.outcome in ("helps", "not shown")
+        is_over = self.state == "ended" and not self.not_restored
+        return is_over and bool(self.helping) and tried_together
 
     @property
     def left(self) -> list[tuple[str, ...]]:

@@ -15,7 +15,8 @@ from latenz.terminal import printable
 from latenz.tune.catalogue import load
 from latenz.tune.model import Entry
 from latenz.tune.plan import Plan
-from latenz.tune.proof import CONFIDENCE, Gain, Record, Trial
+from latenz.tune.proof import CONFIDENCE, Gain, Record, Trial, Wanted
+from latenz.tune.transaction import Phase
 
 _STYLES = {"helps": "green", "harms": "red", "mixed": "yellow"}
 _AS_MANY = 4
@@ -43,13 +44,15 @@ class Telling(Progress):
             self._bar.console.print(Text(printable(line_of(trial))), soft_wrap=True)
 
 
-def proof_document(noted: Record, folder: str, kept: bool) -> dict[str, Any]:
+def proof_document(
+    noted: Record, folder: str | None, applied: Phase | None = None
+) -> dict[str, Any]:
     """Return a proof as a document.
 
     Args:
         noted: How far it is.
-        folder: Where its runs are.
-        kept: Whether what helps was applied to stay.
+        folder: Where its runs are; None: nothing was tried.
+        applied: How far what helps was applied, to stay; None: it was not.
     """
     entries = {entry.id: entry for entry in load()}
     return {
@@ -66,8 +69,33 @@ def proof_document(noted: Record, folder: str, kept: bool) -> dict[str, Any]:
         "left": [list(group) for group in noted.left],
         "after_restart": list(noted.later),
         "helping": list(noted.helping),
-        "kept": kept,
+        "kept": applied == "applied",
+        "applied": applied,
+        "not_restored": list(noted.not_restored),
     }
+
+
+def nothing_document(
+    wanted: Wanted,
+    plan: Plan,
+    groups: Sequence[tuple[str, ...]],
+    later: tuple[str, ...],
+    state: str,
+) -> dict[str, Any]:
+    """Return the document of a proof that did not begin, with the keys of one that did."""
+    noted = Record(
+        wanted=wanted,
+        began="",
+        isolated=plan.isolated,
+        profile=plan.profile,
+        groups=tuple(groups),
+        later=later,
+        statements=1,
+        repetitions=2,
+        seed=0,
+    )
+    unknown = {"confidence_of_each": None, "repetitions": None}
+    return proof_document(noted, None) | {"state": state} | unknown
 
 
 def _trial_document(trial: Trial, entries: dict[str, Entry]) -> dict[str, Any]:
@@ -161,6 +189,8 @@ def conclusion(noted: Record) -> str:
         return f"Nothing was shown to help; {unknown} cannot be told: {longer}."
     if all(each.outcome == "harms" for each in noted.trials):
         return "Nothing helps." if noted.trials else "Nothing was tried to its end."
+    if all(each.outcome == "refused" for each in noted.trials):
+        return "Nothing could be tried: the kernel refused all of it."
     counts = Counter(each.outcome for each in noted.trials)
     told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
     return f"Nothing was shown to help everywhere: {told}."

@@ -7,8 +7,9 @@ repeated.
 """
 
 import secrets
+import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +27,7 @@ from latenz.files import OwnFolder
 from latenz.model import SampleSet
 from latenz.signals import stopped_by_signals
 from latenz.store.run import Run, RunWriter, Status
-from latenz.tune.applying import carry_out, take_back, unfinished
+from latenz.tune.applying import Stopped, carry_out, refused_of, take_back, told_of, unfinished
 from latenz.tune.catalogue import load
 from latenz.tune.changes import AnyChange
 from latenz.tune.check import check
@@ -37,6 +38,7 @@ from latenz.tune.places import Place
 from latenz.tune.plan import Choice, Plan, plan
 from latenz.tune.proof import (
     Record,
+    State,
     Trial,
     Wanted,
     changes_of,
@@ -47,7 +49,7 @@ from latenz.tune.proof import (
     untold,
 )
 from latenz.tune.root import Root
-from latenz.tune.transaction import Transaction, find, sweep
+from latenz.tune.transaction import Restored, Transaction, find, sweep
 
 _BENCHES = ("host", "vm")  # the others do not depend on this machine's settings
 _ONE_BOOT = "each side was measured in one boot: what differs between boots is not in its interval"
@@ -78,6 +80,18 @@ class _Stopped(Exception):  # noqa: N818 - the user wants it to end
 
 class _Failed(Exception):  # noqa: N818 - is told in the trial
     """A trial cannot be measured; its text says why."""
+
+
+class _NotRestored(Exception):  # noqa: N818 - is told in the record
+    """The machine did not take something back: whatever is measured now is not what it was.
+
+    Args:
+        refusals: What, and why.
+    """
+
+    def __init__(self, refusals: Sequence[Restored]) -> None:
+        super().__init__(told_of(refusals))
+        self.told = tuple(f"{each.change.what} ({each.reason})" for each in refusals)
 
 
 def measurable(
@@ -163,7 +177,9 @@ def returned(place: Place, folder: Path | None) -> tuple[Path, Record]:
             remedy = "restart it and resume, or latenz tune revert"
             raise BadInput("the machine was not restarted yet", str(place.top), remedy)
         return chosen, noted
-    take_back(place)
+    if refusals := refused_of(take_back(place)):
+        told = f"is not as before: {told_of(refusals)}"
+        raise BadInput(told, str(place.top), "set it by hand, then resume with -o")
     if noted.state == "ended":
         raise BadInput("that proof has ended", str(chosen), "begin another one")
     return chosen, noted.with_(waiting="")
@@ -196,6 +212,7 @@ class Prover:
     ) -> None:
         self.place = place
         self.name = str(folder.absolute())
+        self._is_new = not folder.exists()
         self._own = OwnFolder(folder.absolute())  # loads run in folders of their own
         self.folder = self._own.path
         self.plan = plan
@@ -262,6 +279,13 @@ class Prover:
             raise BadInput(what, "the machine as it is", "take a longer --duration, or --figure")
         return self._settled(wanted, groups, later, len(sets), seed)
 
+    def withdraw(self) -> None:
+        """Remove what `before` measured: the user does not want to go on, or cannot."""
+        shutil.rmtree(self.folder / "before", ignore_errors=True)
+        if self._is_new and str(self.folder) == self.name:  # else others could exchange it
+            with suppress(OSError):
+                self.folder.rmdir()
+
     def _settled(
         self,
         wanted: Wanted,
@@ -298,14 +322,28 @@ class Prover:
         """
         self.observer.planned(self.tests(noted) * 2 * noted.repetitions * self.once_ns)
         try:
-            noted = self._all(noted.with_(state="under way"))
+            noted = self._all(noted.with_(state="under way", not_restored=()))
         except _Stopped:
-            noted = Record.read(self.folder).with_(state="interrupted")
-            noted.save(self.folder)
+            noted = self._noted("interrupted")
+        except _NotRestored as told:
+            noted = self._noted("interrupted", told.told)
         finally:
             if noted.state != "waiting for a restart":
-                take_back(self.place)
+                noted = self._restored(noted)
         return noted
+
+    def _noted(self, state: State, not_restored: tuple[str, ...] = ()) -> Record:
+        """Return the record as it lies on the disk, with how it ended."""
+        noted = Record.read(self.folder)
+        told = tuple(dict.fromkeys((*noted.not_restored, *not_restored)))
+        noted = noted.with_(state=state, not_restored=told)
+        noted.save(self.folder)
+        return noted
+
+    def _restored(self, noted: Record) -> Record:
+        """Take back what is applied; return the record with what the machine did not take back."""
+        refusals = refused_of(take_back(self.place))
+        return self._noted(noted.state, _NotRestored(refusals).told) if refusals else noted
 
     def after_restart(self, noted: Record) -> Record:
         """Measure what a restart has brought; the files are as before at the end.
@@ -333,17 +371,21 @@ class Prover:
         self.observer.tried(trial)
         noted = noted.with_(trials=(*noted.trials, trial), waiting="", state="ended")
         noted.save(self.folder)
-        take_back(self.place)
-        return noted
+        return self._restored(noted)
 
-    def keep(self, noted: Record) -> Transaction:
+    def keep(self, noted: Record, stopped: Stopped) -> Transaction:
         """Apply what helps, to stay, as `latenz tune apply` does.
+
+        Args:
+            noted: What the proof found.
+            stopped: Tells whether to end early; `latenz tune apply` finishes it then.
 
         Raises:
             BadInput: It cannot be applied; all is as before then, or the message says what is left.
         """
         found = planned(self.place, noted.wanted, noted.helping)
-        return carry_out(self.place, found.changes, found.isolated, found.profile)
+        about = found.isolated, found.profile
+        return carry_out(self.place, found.changes, *about, stopped=stopped)
 
     def _all(self, noted: Record) -> Record:
         for group in noted.left:
@@ -435,9 +477,10 @@ class Prover:
 
         Raises:
             _Failed: These cannot be made; the machine is as before.
+            _NotRestored: The machine did not take back what was applied before.
             BadInput: The machine cannot be brought back.
         """
-        take_back(self.place)
+        self._take_back()
         about = self.plan.isolated, self.plan.profile
         try:
             return carry_out(self.place, changes, *about, proof=self.name)
@@ -445,6 +488,15 @@ class Prover:
             if find(self.place) is not None:
                 raise
             raise _Failed(str(mistake)) from None
+
+    def _take_back(self) -> None:
+        """Let the machine be as before.
+
+        Raises:
+            _NotRestored: It did not take something back.
+        """
+        if refusals := refused_of(take_back(self.place)):
+            raise _NotRestored(refusals)
 
     def _look_undisturbed(self) -> None:
         """Look whether all is still as it was applied.
@@ -475,7 +527,7 @@ class Prover:
             raise
         finally:
             writer.close(status)
-        take_back(self.place)
+        self._take_back()
         changes = planned(self.place, noted.wanted, noted.later).changes
         waiting = noted.with_(
             state="waiting for a restart", waiting=self.place.boot_id(), waiting_in=folder.name

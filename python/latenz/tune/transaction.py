@@ -21,6 +21,7 @@ from latenz.tune.changes import (
     AnyChange,
     BootMenuChange,
     FollowingChange,
+    Left,
     Now,
     Refused,
     ServiceChange,
@@ -57,11 +58,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Restored:
-    """A change that was taken back, or why not."""
+    """A change that was taken back, or why not.
+
+    Attributes:
+        refused: The machine did not take it back, so that it is not as before.
+    """
 
     change: AnyChange
     outcome: Outcome
     reason: str = ""
+    refused: bool = False
 
 
 class Transaction:
@@ -208,7 +214,7 @@ class Transaction:
         try:
             change.undo(self.place, self.folder / str(number))
         except Refused as reason:
-            return Restored(change, "left", str(reason))
+            return _left(change, reason)
         return Restored(change, outcomes[now])
 
     def _remake(self) -> list[Restored]:
@@ -221,7 +227,7 @@ class Transaction:
                 change.make(self.place)
                 results.append(Restored(change, "restored", "made again"))
             except Refused as reason:
-                results.append(Restored(change, "left", str(reason)))
+                results.append(_left(change, reason))
         return results
 
     def remove(self) -> None:
@@ -330,6 +336,10 @@ def begin(
     new.replace(anchor / _PARTS[count])
     sync_folder(anchor)
     return Transaction(place, place.at(STATE))
+
+
+def _left(change: AnyChange, reason: Refused) -> Restored:
+    return Restored(change, "left", str(reason), refused=not isinstance(reason, Left))
 
 
 def _remade(change: AnyChange) -> bool:

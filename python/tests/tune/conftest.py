@@ -1,10 +1,14 @@
 """What tests of `latenz tune` share."""
 
+import fcntl
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from proofs import EXPERIMENT
+from small_machines import debian
 
 
 @pytest.fixture
@@ -13,3 +17,28 @@ def folder() -> Iterator[Path]:
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
         yield Path(name)
+
+
+@pytest.fixture
+def tree(folder) -> Path:
+    root = folder / "root"
+    root.mkdir()
+    return debian(root)
+
+
+@pytest.fixture
+def experiment(folder) -> Path:
+    path = folder / "short.toml"
+    path.write_text(EXPERIMENT)
+    return path
+
+
+@pytest.fixture
+def alone() -> Iterator[None]:
+    """Wait for other test runs that change the same values."""
+    folder = os.open("/proc/sys", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)

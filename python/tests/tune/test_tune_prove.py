@@ -1,18 +1,16 @@
 """Proofs: no claim without an effect, and every byte as before whatever ends them."""
 
-import contextlib
-import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from proofs import ONE, begun, latenz, value, wait_for, words
 from small_machines import debian, planned
 from test_tune_transaction import killed_at
 from trees_at_random import fingerprint, revert_all, set_boot
@@ -38,21 +36,6 @@ from latenz.tune.proof import (
 )
 from latenz.tune.transaction import find
 
-EXPERIMENT = """\
-name = "short"
-duration = "60 ms"
-seed = 3
-
-[probe.one]
-engine = "wakeup"
-cpus = "0"
-warm_up = "1 ms"
-
-[[condition]]
-name = "idle"
-probe = "one"
-"""
-ONE = "host-stat-interval"
 NEEDS_RESTART = "cmdline-skew-tick"
 
 
@@ -236,42 +219,6 @@ def test_a_kill_in_any_moment_of_switching_back_and_forth_is_taken_back(folder, 
 # --- By the command line ----------------------------------------------------------------------
 
 
-@pytest.fixture
-def tree(folder) -> Path:
-    root = folder / "root"
-    root.mkdir()
-    return debian(root)
-
-
-@pytest.fixture
-def experiment(folder) -> Path:
-    path = folder / "short.toml"
-    path.write_text(EXPERIMENT)
-    return path
-
-
-def command(*words: object) -> list[str]:
-    return [sys.executable, "-m", "latenz", "tune", *map(str, words)]
-
-
-def latenz(*words: object) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command(*words), capture_output=True, text=True, timeout=300)
-
-
-def words(experiment: Path, tree: Path, output: Path, *more: object) -> list[object]:
-    common = (
-        "--root",
-        tree,
-        "--cpus=2-3",
-        "--profile=kvm-host",
-        "--yes",
-        "-o",
-        output,
-        "--figure=mean",
-    )
-    return ["prove", experiment, *common, *more]
-
-
 def test_a_proof_leaves_the_tree_as_it_was_and_tells_all(experiment, tree, folder):
     before = fingerprint(tree)
     done = latenz(*words(experiment, tree, folder / "proof", f"--only={ONE}", "--json"))
@@ -309,25 +256,6 @@ def test_of_several_each_is_tried_and_a_pipe_gets_a_line_for_each(experiment, tr
     assert [line.split(":")[0] for line in lines[:2]] == [ONE, "host-thp"] or len(lines) >= 2
     assert "The machine is as before." in done.stdout
     assert "without" not in done.stderr
-
-
-def begun(words: list[object]) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        command(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
-def wait_for(what: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
-def value(tree: Path) -> str:
-    with contextlib.suppress(OSError):
-        return (tree / "proc/sys/vm/stat_interval").read_text().strip()
-    return ""
 
 
 def test_ctrl_c_keeps_the_samples_and_takes_all_back_and_it_can_go_on(experiment, tree, folder):
@@ -465,17 +393,6 @@ def test_bad_input_is_one_line_and_changes_nothing(experiment, tree, folder):
 
 
 # --- On the machine that the tests run on -----------------------------------------------------
-
-
-@pytest.fixture
-def alone() -> Iterator[None]:
-    """Wait for other test runs that change the same values."""
-    folder = os.open("/proc/sys", os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
 
 
 @pytest.mark.skipif(
