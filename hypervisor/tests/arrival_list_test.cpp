@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,9 +18,11 @@
 namespace latenz::hypervisor {
 namespace {
 
-constexpr std::array<ArrivalEntry, 3> entries = {{{.time_ns = 5, .source = 1, .run = 1},
-                                                  {.time_ns = 5, .source = 2, .run = 1},
-                                                  {.time_ns = 90, .source = 0, .run = 1}}};
+using Arrival = std::pair<std::int64_t, std::uint32_t>;  ///< its time and source
+
+constexpr std::array<ArrivalEntry, 3> entries = {{{.time_ns = 90, .source = 0, .reserved = 0},
+                                                  {.time_ns = 5, .source = 2, .reserved = 0},
+                                                  {.time_ns = 5, .source = 3, .reserved = 0}}};
 
 TEST(ArrivalList, RepeatsAllFromOnePeriodToTheNext) {
   ArrivalList list;
@@ -30,56 +35,104 @@ TEST(ArrivalList, RepeatsAllFromOnePeriodToTheNext) {
   }
   EXPECT_EQ(times,
             (std::vector<std::int64_t>{1005, 1005, 1090, 1105, 1105, 1190, 1205, 1205, 1290}));
-  EXPECT_EQ(sources, (std::vector<std::uint16_t>{1, 2, 0, 1, 2, 0, 1, 2, 0}));
+  EXPECT_EQ(sources, (std::vector<std::uint16_t>{2, 3, 0, 2, 3, 0, 2, 3, 0}));
   EXPECT_EQ(list.time(), Instant::never());
 }
 
 TEST(ArrivalList, IsDoneAtOnceIfItIsEmpty) {
   ArrivalList list;
+  EXPECT_TRUE(list.done());
+  EXPECT_EQ(list.time(), Instant::never());
+  list.begin(entries, 1, Duration(100), Instant(1000));
+  EXPECT_FALSE(list.done());
   list.begin({}, 3, Duration(100), Instant(1000));
   EXPECT_TRUE(list.done());
   EXPECT_EQ(list.time(), Instant::never());
+  list.mask(2);
+  list.unmask(2, Instant(1000));
+  EXPECT_TRUE(list.done());
 }
 
-TEST(ArrivalList, PassesOverOneSourceUpToATimeAsGoingOneByOneDoes) {
-  SplitMix64 random(9);
-  for (int round = 0; round < 300; ++round) {
-    std::vector<ArrivalEntry> drawn(1 + (random.next() % 40));
-    std::uint64_t time_ns = 0;
-    for (ArrivalEntry& each : drawn) {
-      time_ns += random.next() % 3;
-      each = {.time_ns = time_ns, .source = random.next() % 8 == 0 ? 1U : 0U, .run = 77};
-    }
-    ArrivalList::find_runs(drawn);
-    ArrivalList list;
-    ArrivalList one_by_one;
-    list.begin(drawn, 1, Duration(100), Instant(1000));
-    one_by_one.begin(drawn, 1, Duration(100), Instant(1000));
-    while (!list.done()) {
-      const Instant end(list.time().ns() + static_cast<std::int64_t>(random.next() % 12) - 1);
-      const std::uint16_t source = list.source();
-      list.pass_over(end);
-      while (!one_by_one.done() && one_by_one.source() == source && one_by_one.time() < end) {
-        one_by_one.advance();
+/// What is left of a list, one by one: first to come, first in it.
+class OneByOne {
+ public:
+  OneByOne(std::span<const ArrivalEntry> listed, std::int64_t rounds, std::int64_t period) {
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      for (const ArrivalEntry& each : listed) {
+        left_.emplace_back(static_cast<std::int64_t>(each.time_ns) + (round * period), each.source);
       }
-      ASSERT_EQ(list.time(), one_by_one.time());
-      if (list.done()) break;
-      ASSERT_EQ(list.source(), one_by_one.source());
-      list.advance();
-      one_by_one.advance();
     }
-    EXPECT_TRUE(one_by_one.done());
+    std::ranges::sort(left_);
   }
+
+  void mask(std::uint32_t source) { masked_.insert(source); }
+
+  void unmask(std::uint32_t source, std::int64_t from) {
+    masked_.erase(source);
+    std::erase_if(left_,
+                  [&](const Arrival& each) { return each.second == source && each.first < from; });
+  }
+
+  [[nodiscard]] const Arrival* next() const {
+    const auto found =
+        std::ranges::find_if(left_, [&](const Arrival& x) { return !masked_.contains(x.second); });
+    return found == left_.end() ? nullptr : &*found;
+  }
+
+  void advance() { left_.erase(left_.begin() + (next() - left_.data())); }
+
+ private:
+  std::vector<Arrival> left_;
+  std::set<std::uint32_t> masked_;
+};
+
+std::vector<ArrivalEntry> drawn_list(SplitMix64& random) {
+  std::vector<ArrivalEntry> drawn(random.next() % 60);
+  for (ArrivalEntry& each : drawn) {
+    each.time_ns = random.next() % 100;
+    each.source = static_cast<std::uint32_t>(random.next() % 5);
+  }
+  std::ranges::sort(drawn, {},
+                    [](const ArrivalEntry& each) { return std::pair(each.source, each.time_ns); });
+  return drawn;
 }
 
-TEST(ArrivalList, PassesOverTheLastOfARoundIntoTheNext) {
-  ArrivalList list;
-  list.begin(entries, 2, Duration(100), Instant(1000));
-  list.advance();
-  list.advance();
-  list.pass_over(Instant(1091));
-  EXPECT_EQ(list.time(), Instant(1105));
-  EXPECT_EQ(list.source(), 1);
+TEST(ArrivalList, LeavesOutWhatMaskedSourcesHaveAsGoingOneByOneDoes) {
+  SplitMix64 random(9);
+  std::size_t compared = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const std::vector<ArrivalEntry> drawn = drawn_list(random);
+    const auto rounds = static_cast<std::int64_t>(1 + (random.next() % 3));
+    ArrivalList list;
+    OneByOne expected(drawn, rounds, 100);
+    list.begin(drawn, static_cast<std::uint64_t>(rounds), Duration(100), Instant(1000));
+    std::int64_t now = 0;
+    while (expected.next() != nullptr) {
+      now = std::max(now, expected.next()->first);
+      const auto source = static_cast<std::uint16_t>(random.next() % 6);
+      const auto from = now + static_cast<std::int64_t>(random.next() % 12);
+      switch (random.next() % 4) {
+        case 0:
+          list.mask(source);
+          expected.mask(source);
+          break;
+        case 1:
+          list.mask(source);
+          list.unmask(source, Instant(1000 + from));
+          expected.unmask(source, from);
+          break;
+        default:
+          list.advance();
+          expected.advance();
+      }
+      ++compared;
+      ASSERT_EQ(list.done(), expected.next() == nullptr);
+      if (list.done()) break;
+      ASSERT_EQ(list.time().ns() - 1000, expected.next()->first);
+      ASSERT_EQ(list.source(), expected.next()->second);
+    }
+  }
+  EXPECT_GT(compared, 50'000U);
 }
 
 /// Bit by bit: floor(time_ns * hz / 10^9), and what remains.

@@ -325,8 +325,16 @@ TEST(ConfigurationCheck, LooksThroughTheArrivals) {
   EXPECT_EQ(problem_of_arrivals(configuration), "");
   entries[2].source = 1;
   EXPECT_EQ(problem_of_arrivals(configuration), "arrival: no such source");
+  configuration.sources = 2;
+  for (const std::uint64_t time_ns : {0, 5, 7}) {  // each source has an order of its own
+    entries[2].time_ns = time_ns;
+    EXPECT_EQ(problem_of_arrivals(configuration), "");
+  }
+  entries[0].source = 1;
+  EXPECT_EQ(problem_of_arrivals(configuration), "arrivals: not sorted by source and time");
+  entries[0].source = 0;
   entries[2] = {4, 0, 0};
-  EXPECT_EQ(problem_of_arrivals(configuration), "arrivals: not sorted");
+  EXPECT_EQ(problem_of_arrivals(configuration), "arrivals: not sorted by source and time");
   entries[2] = {1ULL << 63U, 0, 0};
   EXPECT_EQ(problem_of_arrivals(configuration), "arrival: too late");
 }

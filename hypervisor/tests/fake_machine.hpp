@@ -223,14 +223,12 @@ class Configured {
     }
   }
 
-  /// R6: arrivals of one time in the order of the sources.
   void list(const Times& times) {
     for (std::uint32_t i = 0; i < times.size(); ++i) {
       for (const std::int64_t at : times[i]) {
-        arrivals_.push_back({.time_ns = static_cast<Tick>(at), .source = i, .run = 0});
+        arrivals_.push_back({.time_ns = static_cast<Tick>(at), .source = i, .reserved = 0});
       }
     }
-    std::ranges::stable_sort(arrivals_, {}, &latenz::hypervisor::ArrivalEntry::time_ns);
     configuration_->arrivals = reinterpret_cast<std::uint64_t>(arrivals_.data());
     configuration_->arrival_count = arrivals_.size();
     configuration_->arrival_repeats = 1;

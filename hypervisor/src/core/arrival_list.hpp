@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,69 +13,107 @@
 
 namespace latenz::hypervisor {
 
-/// Goes through a list of arrivals, once or again and again.
+/// Goes through a list of arrivals, once or again and again. Each source goes through its own part
+/// of it, so that leaving out what a masked one has takes no time for what others have in between.
 class ArrivalList {
  public:
-  /// @param entries their times in ticks by now, never decreasing, sources checked
+  /// Nothing is masked. Before it, nothing is to come.
+  /// @param entries their times in ticks by now; sources checked, by source, and of each source
+  ///                never decreasing
   /// @param period ticks from one time through the list to the next
   void begin(std::span<const ArrivalEntry> entries, std::uint64_t repeats, Duration period,
              Instant epoch) {
-    entries_ = entries;
-    rounds_left_ = entries.empty() ? 0 : repeats;
     period_ = period;
-    round_start_ = epoch;
-    at_ = 0;
+    sources_ = entries.empty() ? 0 : entries.back().source + 1;
+    for (std::uint32_t source = 0; source < sources_; ++source) {
+      const auto before = [&](const ArrivalEntry& each) { return each.source <= source; };
+      const auto end = std::ranges::partition_point(entries, before);
+      const auto count = static_cast<std::size_t>(end - entries.begin());
+      Part& part = parts_[source];
+      part = {entries.first(count), 0, count == 0 ? 0 : repeats, epoch, Instant::never()};
+      go_to(part, 0);
+      entries = entries.subspan(count);
+    }
+    find_next();
   }
 
-  [[nodiscard]] bool done() const { return rounds_left_ == 0; }
+  /// Nothing is to come any more, but of masked sources.
+  [[nodiscard]] bool done() const { return !any_; }
 
   /// When the next one comes; never if all are done.
-  [[nodiscard]] Instant time() const {
-    if (done()) return Instant::never();
-    return time_of(entries_[at_]);
+  [[nodiscard]] Instant time() const { return any_ ? time_ : Instant::never(); }
+
+  /// Whose it is, at equal times the first in the order of the sources; only if not done.
+  [[nodiscard]] std::uint16_t source() const { return source_; }
+
+  /// Takes as many steps as there are sources. Only if not done.
+  void advance() {
+    Part& part = parts_[source_];
+    go_to(part, part.next + 1);
+    find_next();
   }
 
-  /// Whose it is; only if not done.
-  [[nodiscard]] std::uint16_t source() const {
-    return static_cast<std::uint16_t>(entries_[at_].source);
+  /// Nothing of a source comes until it is unmasked.
+  void mask(std::uint16_t source) {
+    if (source >= sources_) return;  // none of it is listed
+    parts_[source].time = Instant::never();
+    find_next();
   }
 
-  void advance() { go_to(at_ + 1); }
-
-  /// Leaves out those of the next one's source up to that time, exclusive, or to the first of
-  /// another source; the same few steps for each doubling of their number. Only if not done.
-  void pass_over(Instant end) {
-    const std::span run = entries_.subspan(at_, entries_[at_].run);
-    const auto earlier = [&](const ArrivalEntry& each) { return time_of(each) < end; };
-    go_to(at_ + static_cast<std::size_t>(std::ranges::partition_point(run, earlier) - run.begin()));
-  }
-
-  /// Notes the lengths of runs in a list.
-  static void find_runs(std::span<ArrivalEntry> entries) {
-    for (std::size_t i = entries.size(); i-- > 0;) {
-      const bool goes_on = i + 1 < entries.size() && entries[i + 1].source == entries[i].source;
-      entries[i].run = goes_on ? entries[i + 1].run + 1 : 1;
-    }
+  /// Leaves out what a masked source has before that time, and what comes then comes. It takes the
+  /// same few steps for each doubling of what the source has, besides those of advance().
+  void unmask(std::uint16_t source, Instant from) {
+    if (source >= sources_) return;
+    Part& part = parts_[source];
+    const auto earlier = [&](const ArrivalEntry& each) { return time_of(part, each) < from; };
+    do {
+      const auto rest = part.entries.subspan(part.next);
+      const auto found = std::ranges::partition_point(rest, earlier);
+      go_to(part, part.next + static_cast<std::size_t>(found - rest.begin()));
+    } while (part.time < from);
+    find_next();
   }
 
  private:
-  [[nodiscard]] Instant time_of(const ArrivalEntry& entry) const {
-    return round_start_ + Duration(static_cast<std::int64_t>(entry.time_ns));
+  struct Part {
+    std::span<const ArrivalEntry> entries;  ///< of one source
+    std::size_t next;
+    std::uint64_t rounds_left;
+    Instant round_start;
+    Instant time;  ///< of the next one; never if it is masked or done
+  };
+
+  [[nodiscard]] static Instant time_of(const Part& part, const ArrivalEntry& entry) {
+    return part.round_start + Duration(static_cast<std::int64_t>(entry.time_ns));
   }
 
-  void go_to(std::size_t next) {
-    at_ = next;
-    if (at_ < entries_.size()) return;
-    at_ = 0;
-    round_start_ += period_;
-    --rounds_left_;
+  void go_to(Part& part, std::size_t next) const {
+    if (next == part.entries.size() && part.rounds_left > 0) {
+      next = 0;
+      part.round_start += period_;
+      --part.rounds_left;
+    }
+    part.next = next;
+    part.time = part.rounds_left == 0 ? Instant::never() : time_of(part, part.entries[next]);
   }
 
-  std::span<const ArrivalEntry> entries_;
-  std::uint64_t rounds_left_ = 0;
+  void find_next() {
+    time_ = Instant::never();
+    for (std::uint32_t source = 0; source < sources_; ++source) {
+      if (parts_[source].time >= time_) continue;
+      time_ = parts_[source].time;
+      source_ = static_cast<std::uint16_t>(source);
+    }
+    any_ = time_ < Instant::never();
+  }
+
+  // All zero before begin(), so that it takes no place in an image.
+  bool any_ = false;  ///< something is to come
+  Instant time_;
+  std::uint16_t source_ = 0;
+  std::uint32_t sources_ = 0;  ///< the last one that has a part, and those before it
   Duration period_;
-  Instant round_start_;
-  std::size_t at_ = 0;
+  std::array<Part, Configuration::most_sources> parts_{};
 };
 
 }  // namespace latenz::hypervisor

@@ -83,7 +83,6 @@ class BasicTdma {
   void raise_if_permitted(std::uint16_t source, Instant arrival, std::uint64_t began);
   void mask(std::uint16_t source, std::uint64_t began);
   [[gnu::noinline]] void unmask();
-  void pass_over_masked();
   void arm_arrival_timer() const;
 
   // Visits:

@@ -21,8 +21,9 @@ constexpr std::uint32_t detail_of(const Top& top, std::uint64_t took) {
           << TopDetail::monitor_shift);
 }
 
-/// From the plan's making to its first slot.
-inline constexpr std::uint64_t time_to_begin_ns = 100'000;
+/// From the plan's making to its first slot: to begin takes 200 us with as many sources as there
+/// may be, and the first slot's switch would seem to take what is left.
+inline constexpr std::uint64_t time_to_begin_ns = 400'000;
 
 // --- From the first slot to the last -------------------------------------------------------------
 
@@ -144,7 +145,6 @@ void BasicTdma<Machine>::raise_arrival() {
   const std::uint16_t source = arrivals_.source();
   arrivals_.advance();
   raise_if_permitted(source, arrival, sections_.any_open() ? machine_.now() : entered_);
-  pass_over_masked();
   arm_arrival_timer();
 }
 
@@ -178,11 +178,16 @@ void BasicTdma<Machine>::raise_if_permitted(std::uint16_t source, Instant arriva
   }
 }
 
-/// Until unmask() the source does not interrupt.
+/// Until unmask() the source does not interrupt, and what comes of it merges with what waits: an
+/// interrupt controller keeps one edge of a masked line, and so does the list.
 template <SharedMachine Machine>
 void BasicTdma<Machine>::mask(std::uint16_t source, std::uint64_t began) {
   open(TraceKind::limit, began, plan_.partition(source), source, 0, 0);
-  if (plan_.is_device(source)) devices_.mask(machine_.distributor(), source);
+  if (plan_.is_device(source)) {
+    devices_.mask(machine_.distributor(), source);
+  } else {
+    arrivals_.mask(source);
+  }
 }
 
 /// A slot begins: what waits of the list of arrivals arrives at its start.
@@ -192,22 +197,12 @@ void BasicTdma<Machine>::unmask() {
     const auto source = static_cast<std::uint16_t>(std::countr_zero(rest));
     if (!plan_.is_device(source)) {
       raise(source, dispatcher_.slot_start(), machine_.now());
+      arrivals_.unmask(source, dispatcher_.slot_start());  // of its top handler's section
     } else if (!dispatcher_.stopped(plan_.partition(source)) && !all_raised()) {
       machine_.distributor().enable(plan_.interrupt(source));
     }
   }
-  pass_over_masked();
   arm_arrival_timer();
-}
-
-/// As at an interrupt controller, which keeps one edge of a masked line: what the list has of
-/// masked sources in this slot merges with what waits of them.
-template <SharedMachine Machine>
-void BasicTdma<Machine>::pass_over_masked() {
-  if (!dispatcher_.any_masked()) return;
-  while (arrivals_.time() < dispatcher_.slot_end() && dispatcher_.is_masked(arrivals_.source())) {
-    arrivals_.pass_over(dispatcher_.slot_end());
-  }
 }
 
 template <SharedMachine Machine>

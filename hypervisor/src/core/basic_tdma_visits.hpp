@@ -184,10 +184,10 @@ BasicTdma<Machine>::Vcpu* BasicTdma<Machine>::resume(Processor& processor, std::
   return &vcpu;
 }
 
-/// An interrupt that its limit does not permit does not go it, and none while a source is masked.
+/// An interrupt that its limit does not permit does not go it.
 template <SharedMachine Machine>
 bool BasicTdma<Machine>::short_way_is_open() const {
-  if (job_runs_ || dispatcher_.any_masked() || arrivals_.done()) return false;
+  if (job_runs_ || arrivals_.done()) return false;
   return arrivals_.time() >= dispatcher_.permitted_from(arrivals_.source());
 }
 

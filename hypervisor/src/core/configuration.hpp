@@ -97,15 +97,14 @@ struct InterruptEntry {
 
 /// An interrupt that the hypervisor raises for a source, by a timer of its own.
 struct ArrivalEntry {
-  std::uint64_t time_ns;  ///< from the start of the first TDMA cycle; never decreasing
-  std::uint32_t source;
-  std::uint32_t
-      run;  ///< so many of the source follow each other from here on; the hypervisor's own
+  std::uint64_t time_ns;  ///< from the start of the first TDMA cycle; of a source never decreasing
+  std::uint32_t source;   ///< never decreasing
+  std::uint32_t reserved;
 };
 
 struct Configuration {
   static constexpr std::uint64_t expected_magic = 0x5648'5A4E'4554'414C;  ///< "LATENZHV"
-  static constexpr std::uint32_t current_version = 3;
+  static constexpr std::uint32_t current_version = 4;
   static constexpr std::uint64_t address = 0x4040'0000;  ///< on every board
   static constexpr std::size_t most_partitions = 8;
   static constexpr std::size_t most_slots = 64;

@@ -314,7 +314,10 @@ std::string_view problem_of_arrivals(const Configuration& configuration) {
   for (std::uint64_t i = 0; i < configuration.arrival_count; ++i) {
     if (entries[i].source >= configuration.sources) return "arrival: no such source";
     if (entries[i].time_ns > INT64_MAX) return "arrival: too late";
-    if (i > 0 && entries[i].time_ns < entries[i - 1].time_ns) return "arrivals: not sorted";
+    if (i == 0 || entries[i].source > entries[i - 1].source) continue;
+    if (entries[i].source < entries[i - 1].source || entries[i].time_ns < entries[i - 1].time_ns) {
+      return "arrivals: not sorted by source and time";
+    }
   }
   return {};
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tdma_plan.hpp"
 
-#include "arrival_list.hpp"
-
 namespace latenz::hypervisor {
 
 void TdmaPlan::make(const Configuration& configuration, const Clock& clock) {
@@ -57,7 +55,6 @@ void TdmaPlan::convert_arrivals(const Clock& clock) {
   for (std::uint64_t i = 0; i < configuration_->arrival_count; ++i) {
     entries[i].time_ns = clock.nearest(entries[i].time_ns);
   }
-  ArrivalList::find_runs({entries, configuration_->arrival_count});
   arrival_period_ = clock.duration(configuration_->arrival_period_ns);
 }
 

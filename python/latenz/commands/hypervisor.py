@@ -261,7 +261,7 @@ def _boot(
     from threading import Event
 
     from latenz.errors import BadInput
-    from latenz.hypervisor.results import beyond_bounds, off_the_grid
+    from latenz.hypervisor.results import off_the_grid
     from latenz.hypervisor.run import boot
     from latenz.progress import counting
     from latenz.signals import stopped_by_signals
@@ -280,7 +280,7 @@ def _boot(
         typer.echo(f"latenz: {mistake}", err=True)
         raise typer.Exit(EXIT_INTERRUPTED) from None
     run = brought.measured
-    for note in off_the_grid(built.system, run) + beyond_bounds(built.system, run):
+    for note in off_the_grid(built.system, run):
         typer.echo(f"latenz: warning: {note}", err=True)
     return brought, asked.is_set()
 

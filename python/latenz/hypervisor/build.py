@@ -224,7 +224,8 @@ def trace_records(system: System, raised: Arrivals, least_cycles: int = 1) -> in
 def _arrival_entries(raised: Arrivals) -> "np.ndarray":
     kind = np.dtype([("time_ns", "<u8"), ("source", "<u4"), ("reserved", "<u4")])
     entries = np.zeros(len(raised), kind)
-    entries["time_ns"], entries["source"] = raised.time_ns, raised.source
+    order = np.argsort(raised.source, kind="stable")  # a source's masking leaves out its own alone
+    entries["time_ns"], entries["source"] = raised.time_ns[order], raised.source[order]
     return entries
 
 

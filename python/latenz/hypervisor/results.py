@@ -253,27 +253,6 @@ def off_the_grid(system: System, run: Measured) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def beyond_bounds(system: System, run: Measured) -> tuple[str, ...]:
-    """Return what of a run took time that no bound knows, as notes.
-
-    What the list of arrivals has of masked sources is left out run by run: of one source a few
-    steps, of several whose interrupts lie between each other's as many as there are.
-    """
-    masked = [
-        source.name
-        for at, (source, figures) in enumerate(
-            zip(system.sources, run.statistics.sources, strict=True)
-        )
-        if figures.masked and not system.is_device(at)
-    ]
-    if len(masked) < 2:
-        return ()
-    return (
-        f"{', '.join(masked)} were masked: leaving out what the list of arrivals has of several "
-        "takes time that no bound knows; devices need none",
-    )
-
-
 # --- costs ----------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from latenz.benches.simulation import BEGINNINGS
 from latenz.errors import BadInput
 from latenz.files import file_in
 from latenz.hypervisor.build import Built
-from latenz.hypervisor.results import Measured, beyond_bounds, measured, off_the_grid
+from latenz.hypervisor.results import Measured, measured, off_the_grid
 from latenz.hypervisor.run import BOARDS, Boot
 from latenz.hypervisor.schedule import timeline_of
 from latenz.hypervisor.trace import (
@@ -91,7 +91,7 @@ def _sample_set(name: str, number: int, built: Built, run: Measured, bench: str)
     begin_ns = irqs.top_start_ns if run.outcome.latency_from == "top" else irqs.arrival_ns
     shares = (figures.direct, figures.interposed, figures.delayed)
     notes = [] if run.outcome.complete else ["not all interrupts had ended"]
-    notes += off_the_grid(built.system, run) + beyond_bounds(built.system, run)
+    notes += off_the_grid(built.system, run)
     if built.processors > 1:
         notes.append("other processors ran, and the emulator counts their instructions, too")
     metadata = Metadata(

@@ -23,7 +23,7 @@ from latenz.model import HANDLINGS
 from latenz.system import write_system
 
 SECOND_NS = 1_000_000_000
-OWN_NS, FOREIGN_NS = 7_300_000, 11_100_000
+OWN_NS, FOREIGN_NS = 6_900_000, 11_500_000
 CYCLE_NS = OWN_NS + FOREIGN_NS
 LONGEST_SECTION_NS = 20_000
 """A slot switch, as the file has it."""
@@ -37,10 +37,10 @@ schedule = "2 us"
 context_switch = "5 us"
 [[slot]]
 partition = "clock"
-length = "7300 us"
+length = "6900 us"
 [[slot]]
 partition = "other"
-length = "11100 us"
+length = "11500 us"
 [[source]]
 name = "alarm"
 partition = "clock"
@@ -261,7 +261,7 @@ def test_the_device_of_a_stopped_guest_is_silent(tmp_path):
 
 
 def test_when_all_guests_are_gone_the_run_ends(tmp_path):
-    alone = SYSTEM.replace('[[slot]]\npartition = "other"\nlength = "11100 us"\n', "")
+    alone = SYSTEM.replace('[[slot]]\npartition = "other"\nlength = "11500 us"\n', "")
     _, run = booted(tmp_path, "plain", 30, "faulty_alarm", alone)
     assert run.statistics.sources[0].raised == 3
     assert run.statistics.cycles * OWN_NS < 4 * SECOND_NS
