@@ -6,8 +6,10 @@ from typing import TypeVar, get_args
 
 from latenz.analysis.bound import HORIZON_NS
 from latenz.analysis.simulate import Times
+from latenz.deadlines import parse_deadline
 from latenz.durations import parse_duration
-from latenz.errors import BadInput, closest
+from latenz.errors import BadInput, closest, shown
+from latenz.model import Deadline
 from latenz.system import LatencyFrom, Mode, RecordedTrace, System, read_arrivals
 from latenz.system.model import LONGEST_NS
 
@@ -27,25 +29,37 @@ def latency_from_of(text: str | None) -> LatencyFrom | None:
     return _choice(text, get_args(LatencyFrom), "--latency-from", "place where latencies begin")
 
 
-def deadlines_of(texts: Sequence[str], system: System) -> dict[str, int]:
-    """Return limits by source in nanoseconds, from texts such as can=300us.
+def deadlines_of(texts: Sequence[str], system: System) -> dict[str, list[Deadline]]:
+    """Return deadlines by source, from texts such as can=300us: without a name it is every one's.
 
     Raises:
-        BadInput: A text is no limit, names no source of the system, or a source has two.
+        BadInput: A text is no deadline, or names no source of the system.
     """
-    limits: dict[str, int] = {}
+    names = [source.name for source in system.sources]
+    found: dict[str, list[Deadline]] = {name: [] for name in names}
     for text in texts:
-        name, equals, limit = text.rpartition("=")
-        if not equals:
-            raise BadInput(f"{text!r} is no limit", "--deadline", "write for example can=300us")
-        if name not in (names := [source.name for source in system.sources]):
-            raise BadInput(f"{name!r} is no source", "--deadline", closest(name, names))
-        if name in limits:
-            raise BadInput(f"{name!r} has two limits", "--deadline", "give each source one")
-        limits[name] = parse_duration(limit, "--deadline")
-        if limits[name] <= 0:
-            raise BadInput(f"{limit!r} is no limit", "--deadline", "it must be above zero")
-    return limits
+        deadline = parse_deadline(text)
+        name, equals, _ = text.rpartition("=")
+        if equals and name.strip() not in found:
+            raise BadInput(
+                f"{shown(name.strip())} is no source", "--deadline", closest(name.strip(), names)
+            )
+        for each in [name.strip()] if equals else names:
+            found[each].append(deadline)
+    return found
+
+
+def limits_of(texts: Sequence[str], system: System) -> dict[str, int]:
+    """Return the shortest limit in nanoseconds of each source that has one, from such texts.
+
+    Raises:
+        BadInput: As `deadlines_of`.
+    """
+    return {
+        name: min(each.limit_ns for each in deadlines)
+        for name, deadlines in deadlines_of(texts, system).items()
+        if deadlines
+    }
 
 
 def horizon_of(text: str | None) -> int:

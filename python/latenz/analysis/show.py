@@ -1,11 +1,12 @@
 """Bounds and simulations as terminal tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from rich import box
 from rich.table import Table
 
 from latenz.analysis.bound import Bounds, Printed, SourceBound
+from latenz.analysis.judge import BoundVerdict
 from latenz.analysis.simulate import Simulation
 from latenz.console import Console
 from latenz.durations import format_duration
@@ -43,14 +44,26 @@ def duration_or_dash(nanoseconds: float | None) -> str:
 
 
 def print_bounds(
-    system: System, bounds: Bounds, printed: Sequence[Printed], limits: Mapping[str, int]
+    system: System,
+    bounds: Bounds,
+    printed: Sequence[Printed],
+    verdicts: Sequence[Sequence[BoundVerdict]],
 ) -> None:
-    """Print the bound of each source, what it is made of, and what each partition may lose."""
+    """Print the bound of each source, what it is made of, and what each partition may lose.
+
+    Args:
+        system: Whose bounds they are.
+        bounds: Of each source.
+        printed: The published equations' of each source.
+        verdicts: On the deadlines of each source.
+    """
     console = console_for_tables()
     table = plain_table(
         "source", "partition", "bound", "enforced", "Eq. (11)", "Eq. (16)", "verdict"
     )
-    for source, equations, described in zip(bounds.sources, printed, system.sources, strict=True):
+    for source, equations, described, found in zip(
+        bounds.sources, printed, system.sources, verdicts, strict=True
+    ):
         table.add_row(
             source.name,
             described.partition,
@@ -58,7 +71,7 @@ def print_bounds(
             duration_or_dash(source.enforced_ns),
             duration_or_dash(equations.eq11_ns),
             duration_or_dash(equations.eq16_ns),
-            _verdict(source, limits.get(source.name)),
+            "\n".join(map(_judgement, found)) if found and source.wcrt_ns else source.verdict,
         )
     title = f"longest latency from arrival to the bottom handler's end, mode {bounds.mode}"
     print_titled(console, title, table)
@@ -79,13 +92,11 @@ def print_bounds(
         console.print(f"assumed: {assumption}")
 
 
-def _verdict(source: SourceBound, limit_ns: int | None) -> str:
-    if limit_ns is None or source.wcrt_ns is None:
-        return source.verdict
-    if source.wcrt_ns > limit_ns:
-        return f"not shown to meet {format_duration(limit_ns)}"
-    enforced = source.enforced_ns is not None and source.enforced_ns <= limit_ns
-    return f"meets {format_duration(limit_ns)}" + ("" if enforced else " if models are kept")
+def _judgement(found: BoundVerdict) -> str:
+    limit = format_duration(found.deadline.limit_ns)
+    if found.verdict != "meets":
+        return f"not shown to meet {limit}"
+    return f"meets {limit}" + ("" if found.enforced else " if models are kept")
 
 
 def _print_parts(console: Console, partition: str, source: SourceBound) -> None:

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from latenz.errors import EXIT_NOT_SHOWN
+from latenz.errors import EXIT_GATE_VIOLATED, EXIT_NOT_SHOWN
 
 if TYPE_CHECKING:
     from latenz.analysis import Bounds, Printed
+    from latenz.analysis.judge import BoundVerdict
     from latenz.hypervisor.configuration import Where
     from latenz.system import Mode, System
 
@@ -20,7 +21,10 @@ def command(
     ] = None,
     deadline: Annotated[
         list[str] | None,
-        typer.Option(help="A limit to judge by, such as can=300us; may be given several times."),
+        typer.Option(
+            help="Judge by this: [SOURCE=]LIMIT[@ALLOWED], as in 5ms or can=300us@0; may be given"
+            " several times. Without SOURCE it is every source's."
+        ),
     ] = None,
     horizon: Annotated[
         str | None,
@@ -34,32 +38,34 @@ def command(
     enforced whatever sources of other partitions do. Limits are held against the first.
 
     With --deadline the exit code is 0 if every bound is within its limit, and 3 if not: a bound
-    above a limit does not show that the limit can be exceeded.
+    above a limit does not show that the limit can be exceeded. It is 1 if that is proven and no
+    lateness is allowed (@0).
 
     Example: latenz bound experiments/systems/beckert2014.toml --mode carry
     """
     from latenz.analysis import printed_equations
+    from latenz.analysis.judge import judged
     from latenz.analysis.options import deadlines_of, horizon_of, mode_of
     from latenz.system.schema import read_system_file
 
     described, text = read_system_file(system)
-    limits = deadlines_of(deadline or [], described)
+    deadlines = deadlines_of(deadline or [], described)
     horizon_ns = horizon_of(horizon)
     described, bounds = _bounds(described, mode_of(mode), horizon_ns, text.where)
     printed = printed_equations(described, horizon_ns=horizon_ns)
+    verdicts = [[judged(x, source) for x in deadlines[source.name]] for source in bounds.sources]
     if json:
         import json as json_module
 
-        typer.echo(json_module.dumps(_document(bounds, printed), indent=1))
+        typer.echo(json_module.dumps(_document(bounds, printed, verdicts), indent=1))
     else:
         from latenz.analysis.show import print_bounds
 
-        print_bounds(described, bounds, printed, limits)
-    within = all(
-        (wcrt_ns := bounds.of(source).wcrt_ns) is not None and wcrt_ns <= limit_ns
-        for source, limit_ns in limits.items()
-    )
-    return 0 if within else EXIT_NOT_SHOWN
+        print_bounds(described, bounds, printed, verdicts)
+    outcomes = {each.verdict for of_source in verdicts for each in of_source}
+    if "violates" in outcomes:
+        return EXIT_GATE_VIOLATED
+    return EXIT_NOT_SHOWN if "not shown" in outcomes else 0
 
 
 def _bounds(
@@ -80,15 +86,18 @@ def _bounds(
     return seen, replace(bounds, assumptions=bounds.assumptions + told)
 
 
-def _document(bounds: "Bounds", printed: "tuple[Printed, ...]") -> dict[str, Any]:
+def _document(
+    bounds: "Bounds", printed: "tuple[Printed, ...]", verdicts: "list[list[BoundVerdict]]"
+) -> dict[str, Any]:
     from dataclasses import asdict
 
     sources = []
-    for source, equations in zip(bounds.sources, printed, strict=True):
+    for source, equations, of_source in zip(bounds.sources, printed, verdicts, strict=True):
         evidence = asdict(source)
         head = {key: evidence.pop(key) for key in ("name", "verdict", "wcrt_ns", "enforced_ns")}
         reason = evidence.pop("reason")
         evidence["shares"] = [share._asdict() for share in source.shares]
+        evidence["deadlines"] = [each.to_json() for each in of_source]
         sources.append(
             {**head, "as_printed_ns": _as_printed(equations), "reason": reason, **evidence}
         )

@@ -22,6 +22,10 @@ def command(
         int | None, typer.Option(help="Simulations for each source and bound. (default: 5000)")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the search: the same finds the same.")] = 0,
+    horizon: Annotated[
+        str | None,
+        typer.Option(help="Give up busy windows that are longer than this. (default: 1s)"),
+    ] = None,
     arrivals_out: Annotated[
         Path | None,
         typer.Option(help="Write the worst arrivals to this CSV file, for simulate --arrivals."),
@@ -37,7 +41,7 @@ def command(
     Example: latenz check experiments/systems/can-gateway.toml --arrivals-out worst.csv
     """
     from latenz.analysis.check import EFFORT, check, worst_arrivals, write_arrivals
-    from latenz.analysis.options import mode_of
+    from latenz.analysis.options import horizon_of, mode_of
     from latenz.outputs import check_output
     from latenz.progress import counting
     from latenz.system import read_system
@@ -47,7 +51,14 @@ def command(
     each = EFFORT if effort is None else effort
     total = 2 * each * len(described.sources)
     with counting("searching", total, wanted=not json) as progress:
-        found = check(described, mode_of(mode), each, seed, progress=progress)
+        found = check(
+            described,
+            mode_of(mode),
+            each,
+            seed,
+            horizon_ns=horizon_of(horizon),
+            progress=progress,
+        )
     if arrivals_out:
         write_arrivals(arrivals_out, described, worst_arrivals(described, found))
     if json:

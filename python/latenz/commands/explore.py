@@ -113,7 +113,7 @@ def _plan(
     from latenz.analysis.explore import Plan
     from latenz.analysis.explore.options import objectives_of, shares_of
     from latenz.analysis.explore.plan import MOST_CANDIDATES
-    from latenz.analysis.options import deadlines_of, mode_of
+    from latenz.analysis.options import limits_of, mode_of
     from latenz.system import read_system
 
     if not deadline:
@@ -125,7 +125,7 @@ def _plan(
     described = replace(described, mode=mode_of(mode) or described.mode)
     return Plan(
         described,
-        deadlines_of(deadline, described),
+        limits_of(deadline, described),
         objectives_of(objective or ["interference", "switches"]),
         _CANDIDATES if candidates is None else candidates,
         seed or 0,

@@ -17,6 +17,7 @@ import pytest
 from latenz.analysis import bound, simulate
 from latenz.system import read_system
 
+MS = 1_000_000
 EXAMPLE = "experiments/systems/can-gateway.toml"
 SYSTEM = """
 [platform]
@@ -229,9 +230,91 @@ def test_bounds_hold_while_a_monitor_learns(tmp_path: Path) -> None:
     assert bounds.of("j").verdict == "past horizon"
 
 
-@pytest.mark.parametrize(("limit", "code"), [("a=2ms", 0), ("a=1ms", 3)])
-def test_deadlines_of_bounds_are_met_or_not_shown(limit: str, code: int, tmp_path: Path) -> None:
-    document("bound", described(tmp_path), "--deadline", limit, code=code)
+@pytest.mark.parametrize(
+    ("limit", "verdict", "code"),
+    [
+        ("a=2ms", "meets", 0),
+        ("2ms", "meets", 0),
+        ("a=2ms@0", "meets", 0),
+        ("2ms@1e-3", "meets", 0),
+        ("a=1ms", "not shown", 3),
+        ("1ms", "not shown", 3),
+        ("1ms@0", "not shown", 3),  # nothing shows that the bound is reached
+        ("1us@2/day", "not shown", 3),
+    ],
+)
+def test_deadlines_of_bounds_are_met_or_not_shown(
+    limit: str, verdict: str, code: int, tmp_path: Path
+) -> None:
+    path = described(tmp_path)
+    (source,) = document("bound", path, "--deadline", limit, code=code)["sources"]
+    (found,) = source["deadlines"]
+    assert (found["verdict"], found["enforced"]) == (verdict, verdict == "meets")
+    assert found["exceedance_upper"] == (0 if verdict == "meets" else 1)
+    assert run("bound", path, "--deadline", limit).returncode == code
+    assert document("bound", path)["sources"][0]["deadlines"] == []
+
+
+def test_bounds_have_the_fields_of_measured_verdicts(tmp_path: Path) -> None:
+    (tmp_path / "latency.csv").write_text("latency_ns\n" + "5\n" * 50)
+    limit = ("--deadline", "a=2ms@0.1%")
+    (measured,) = document("show", str(tmp_path / "latency.csv"), *limit, code=3)["sample_sets"]
+    (bounded,) = document("bound", described(tmp_path), *limit)["sources"]
+    contract = {"name", "limit_ns", "verdict", "exceeding", "exceedance_lower", "exceedance_upper"}
+    contract |= {"confidence", "allowed", "episodes", "observed_s", "rate_upper_per_h", "needed_s"}
+    contract |= {"sentence"}
+    for source in (measured, bounded):
+        (found,) = source["deadlines"]
+        assert contract <= found.keys()
+        assert (found["name"], found["limit_ns"], found["allowed"]) == ("a", 2 * MS, "0.1%")
+
+
+def test_a_deadline_without_a_name_is_every_sources() -> None:
+    bounds_ns = [each["wcrt_ns"] for each in document("bound", EXAMPLE)["sources"]]
+    between_ns = sorted(bounds_ns)[len(bounds_ns) // 2]
+    asked = ("bound", EXAMPLE, "--deadline", f"{between_ns}ns", "--deadline", "100s@0")
+    told = document(*asked, code=3)["sources"]
+    for source, bound_ns in zip(told, bounds_ns, strict=True):
+        verdicts = [each["verdict"] for each in source["deadlines"]]
+        assert verdicts == ["meets" if bound_ns <= between_ns else "not shown", "meets"]
+    assert len({bound_ns <= between_ns for bound_ns in bounds_ns}) == 2
+    document("bound", EXAMPLE, "--deadline", f"{max(bounds_ns)}ns@0")
+    document("bound", EXAMPLE, "--deadline", "1us", code=3)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "verdict", "code"),
+    [
+        ("@0", "violates", 1),
+        ("", "not shown", 3),
+        ("@1%", "not shown", 3),
+        ("@1/h", "not shown", 3),
+    ],
+)
+def test_what_is_proven_to_grow_without_end_violates_what_allows_no_lateness(
+    allowed: str, verdict: str, code: int, tmp_path: Path
+) -> None:
+    path = described(tmp_path, bottom="1 ms", arrival='kind = "periodic", period = "1 ms"')
+    told = document("bound", path, "--deadline", f"100s{allowed}", code=code)
+    (source,) = told["sources"]
+    assert source["verdict"] == "unbounded"
+    assert [each["verdict"] for each in source["deadlines"]] == [verdict]
+    # the denser the arrivals that come, the later they get
+    latest_ns = [
+        simulate(read_system(Path(path)), irqs=irqs).of("a").max_ns for irqs in (100, 1000, 10_000)
+    ]
+    assert latest_ns[2] > 9 * latest_ns[1] > 81 * latest_ns[0] > 0
+
+
+def test_check_looks_as_far_as_it_is_told(tmp_path: Path) -> None:
+    path = described(tmp_path, bottom="1 ms")
+    (short,) = document("check", path, "--horizon", "2ms", "--effort", "50")["sources"]
+    assert (short["verdict"], short["highest_ns"]) == ("past horizon", None)
+    (long,) = document("check", path, "--horizon", "100s", "--effort", "50")["sources"]
+    assert long["verdict"] == "bounded"
+    assert 0 < long["highest_ns"] <= long["wcrt_ns"]
+    refused = run("check", path, "--horizon", "0")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -239,11 +322,13 @@ def test_deadlines_of_bounds_are_met_or_not_shown(limit: str, code: int, tmp_pat
     [
         (("--mode", "papre"), "did you mean 'paper'?"),
         (("--deadline", "x=1ms"), "'x' is no source"),
-        (("--deadline", "a"), "write for example can=300us"),
-        (("--deadline", "a=0"), "above zero"),
+        (("--deadline", "a"), "not a duration"),
+        (("--deadline", "a=0"), "has no unit"),
+        (("--deadline", "a=0us"), "above zero"),
+        (("--deadline", "1ms@often"), "is not an allowance"),
+        (("--deadline", "1ms", "--deadline", "b=1ms"), "'b' is no source"),
         (("--horizon", "0"), "'0' is no horizon"),
         (("--horizon", "soon"), "--horizon"),
-        (("--deadline", "a=1ms", "--deadline", "a=2ms"), "two limits"),
     ],
 )
 def test_wrong_options_are_told_in_one_line(
