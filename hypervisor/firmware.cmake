@@ -2,21 +2,27 @@
 set(memory ${PROJECT_SOURCE_DIR}/core/src/memory.cpp)
 set_source_files_properties(${memory} PROPERTIES COMPILE_OPTIONS
   -fno-tree-loop-distribute-patterns)
-file(GLOB hypervisor_sources CONFIGURE_DEPENDS
-  src/*.cpp src/core/*.cpp src/aarch64/*.cpp src/aarch64/*.S src/boards/*.cpp)
 # Only what runs while slots do has to be quick; the rest has to be small.
 set_source_files_properties(src/report.cpp src/core/configuration_check.cpp src/core/tdma_plan.cpp
   src/aarch64/own_translation.cpp src/aarch64/translation_table.cpp PROPERTIES COMPILE_OPTIONS -Os)
 
-add_executable(hypervisor ${hypervisor_sources} ${memory})
-target_include_directories(hypervisor PRIVATE src src/core)
-target_link_libraries(hypervisor PRIVATE latenz::core gcc)
-target_compile_definitions(hypervisor PRIVATE LATENZ_VERSION="${PROJECT_VERSION}")
-target_compile_options(hypervisor PRIVATE -O2 -fno-pie -mgeneral-regs-only -mstrict-align -mno-outline-atomics
-  -Wno-psabi -fno-threadsafe-statics -fno-asynchronous-unwind-tables -fno-stack-protector
-  -ffunction-sections -fdata-sections $<$<COMPILE_LANGUAGE:ASM>:-mcpu=${LATENZ_PROCESSOR}>)
-target_link_options(hypervisor PRIVATE -nostdlib -no-pie -T ${CMAKE_CURRENT_SOURCE_DIR}/image.ld
-  -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,max-page-size=4096)
-set_target_properties(hypervisor PROPERTIES SUFFIX .elf LINK_DEPENDS
-  ${CMAKE_CURRENT_SOURCE_DIR}/image.ld)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hypervisor.elf DESTINATION firmware/hypervisor)
+# One program for each architecture of interrupt controllers.
+function(add_hypervisor name gic)
+  file(GLOB hypervisor_sources CONFIGURE_DEPENDS
+    src/*.cpp src/core/*.cpp src/aarch64/*.cpp src/aarch64/*.S src/boards/*.cpp src/${gic}/*.cpp)
+  add_executable(${name} ${hypervisor_sources} ${memory})
+  target_include_directories(${name} PRIVATE src src/core src/${gic})
+  target_link_libraries(${name} PRIVATE latenz::core gcc)
+  target_compile_definitions(${name} PRIVATE LATENZ_VERSION="${PROJECT_VERSION}")
+  target_compile_options(${name} PRIVATE -O2 -fno-pie -mgeneral-regs-only -mstrict-align -mno-outline-atomics
+    -Wno-psabi -fno-threadsafe-statics -fno-asynchronous-unwind-tables -fno-stack-protector
+    -ffunction-sections -fdata-sections $<$<COMPILE_LANGUAGE:ASM>:-mcpu=${LATENZ_PROCESSOR}>)
+  target_link_options(${name} PRIVATE -nostdlib -no-pie -T ${CMAKE_CURRENT_SOURCE_DIR}/image.ld
+    -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,max-page-size=4096)
+  set_target_properties(${name} PROPERTIES SUFFIX .elf LINK_DEPENDS
+    ${CMAKE_CURRENT_SOURCE_DIR}/image.ld)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.elf DESTINATION firmware/hypervisor)
+endfunction()
+
+add_hypervisor(hypervisor gicv2)
+add_hypervisor(hypervisor-gicv3 gicv3)

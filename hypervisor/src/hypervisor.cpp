@@ -75,9 +75,9 @@ void Hypervisor::begin() {
   refuse_short_slots(*configuration_);
   OwnTranslation::add(*configuration_);
   refuse_if(problem_of_arrivals(*configuration_));
-  board_distributor.start(board());  // before partitions route their interrupts
+  board_distributor.start(board().gic);  // before partitions route their interrupts
   build();
-  list_registers = VirtualControl(board().virtual_control);
+  list_registers = VirtualControl(board().gic);
   if (configuration_->slots > 0) tdma_.prepare(*configuration_, all());
   start_others();
   processors[0].start(0);

@@ -10,8 +10,10 @@ namespace latenz::hypervisor {
 
 /// Guest physical addresses.
 struct GuestMachine {
-  static constexpr std::uint64_t distributor = 0x0800'0000;    ///< GICv2, emulated, one CPU
-  static constexpr std::uint64_t cpu_interface = 0x0801'0000;  ///< the GIC's virtual one, two pages
+  static constexpr std::uint64_t distributor = 0x0800'0000;  ///< GIC, emulated, one CPU
+  static constexpr std::uint64_t cpu_interface =
+      0x0801'0000;  ///< GICv2: the virtual one, two pages
+  static constexpr std::uint64_t redistributor = 0x080A'0000;  ///< GICv3: emulated, two frames
   static constexpr std::uint64_t console = 0x0900'0000;        ///< PL011, emulated
   static constexpr std::uint64_t information = 0x0B00'0000;    ///< InformationPage, read only
   static constexpr std::uint64_t report = 0x0B00'1000;         ///< ReportPage, read and write

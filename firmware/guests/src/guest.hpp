@@ -5,18 +5,16 @@
 #include <cstdint>
 #include <string_view>
 
-#include "devices/gic_v2.hpp"
 #include "devices/pl011.hpp"
+#include "gic.hpp"
 #include "latenz/guest_machine.hpp"
 
 namespace latenz::guests {
 
-using hypervisor::GuestMachine;
 using hypervisor::Hypercall;
 using hypervisor::InformationPage;
 using hypervisor::ReportPage;
 
-using Interrupts = firmware::GicV2<GuestMachine::distributor, GuestMachine::cpu_interface>;
 using Console = firmware::Pl011<GuestMachine::console>;
 
 inline const InformationPage& information() {

@@ -5,6 +5,7 @@
 
 #include "aarch64/caches.hpp"
 #include "aarch64/system_registers.hpp"
+#include "guest_gic.hpp"
 #include "hypervisor.hpp"
 
 namespace latenz::hypervisor {
@@ -113,6 +114,24 @@ Outcome serve_call(Partition& partition) {
 
 // --- System registers ----------------------------------------------------------------------------
 
+/// As the interrupt controller knows them: bits 21 to 10 and 4 to 1, op0, op2, op1, CRn, CRm.
+constexpr std::uint32_t register_name(std::uint64_t syndrome) {
+  return static_cast<std::uint32_t>(syndrome) & 0x3F'FC1EU;
+}
+
+/// Of the guest's interrupt controller; false if it has no such register.
+bool serve_gic_register(Vcpu& vcpu, std::uint32_t name, std::uint64_t number, bool reads) {
+  if (!GuestGic::has_register(name)) return false;
+  const GuestGic gic(vcpu.gic);
+  if (reads) {
+    write_x(vcpu, number, gic.read_register(name));
+  } else {
+    gic.write_register(name, read_x(vcpu, number));
+  }
+  Vcpu::skip_instruction();
+  return true;
+}
+
 /// What is trapped: debug and performance registers and ACTLR_EL1 are there and do nothing; cache
 /// maintenance by set and way is for one line, which is cleaned too whatever was asked for; all
 /// else does not exist.
@@ -120,7 +139,11 @@ Outcome serve_system_register(Partition& partition, std::uint64_t syndrome) {
   const std::uint64_t op0 = bits(syndrome, 20, 2);
   const std::uint64_t crn = bits(syndrome, 10, 4);
   const std::uint64_t crm = bits(syndrome, 1, 4);
+  const std::uint64_t number = bits(syndrome, 5, 5);
   const bool reads = (syndrome & 1U) != 0;
+  if (serve_gic_register(partition.vcpu, register_name(syndrome), number, reads)) {
+    return Outcome::served;
+  }
   const bool debug = op0 == 2;
   const bool performance = op0 == 3 && (crn == 9 || (crn == 14 && crm >= 8));
   const bool auxiliary = op0 == 3 && crn == 1 && crm == 0;
@@ -129,7 +152,6 @@ Outcome serve_system_register(Partition& partition, std::uint64_t syndrome) {
     Vcpu::inject_undefined();
     return Outcome::served;
   }
-  const std::uint64_t number = bits(syndrome, 5, 5);
   if (maintenance) Caches::clean_line(read_x(partition.vcpu, number));
   if (reads) write_x(partition.vcpu, number, 0);
   Vcpu::skip_instruction();
@@ -153,8 +175,8 @@ std::uint64_t fault_address() {
   return (bits(HpfarEl2::read(), 4, 36) << 12U) | bits(FarEl2::read(), 0, 12);
 }
 
-/// Nothing if the hardware does not tell what was accessed how, or if it was more than a word or
-/// not aligned: no device here takes that.
+/// Nothing if the hardware does not tell what was accessed how, or if it was wider than any
+/// register here or not aligned: no device here takes that.
 std::optional<Access> decode(std::uint64_t syndrome) {
   const bool told = bits(syndrome, 24, 1) != 0;
   const bool by_table_walk = bits(syndrome, 7, 1) != 0;
@@ -167,7 +189,8 @@ std::optional<Access> decode(std::uint64_t syndrome) {
                          .writes = bits(syndrome, 6, 1) != 0,
                          .sign_extends = bits(syndrome, 21, 1) != 0,
                          .wide = bits(syndrome, 15, 1) != 0};
-  if (access.bytes > 4 || access.address % access.bytes != 0) return std::nullopt;
+  if (access.bytes > GuestGic::widest_access || access.address % access.bytes != 0)
+    return std::nullopt;
   return access;
 }
 
@@ -180,11 +203,12 @@ std::uint64_t loaded(const Access& access, std::uint32_t value) {
   return access.wide ? result : result & 0xFFFF'FFFFU;
 }
 
+/// @param device at `begin`; of more than a word it takes the lower half
 template <typename Device>
-void access_device(Vcpu& vcpu, const Access& access, Device& device) {
-  const auto offset = static_cast<std::uint32_t>(access.address % TranslationTable::page);
+void access_device(Vcpu& vcpu, const Access& access, std::uint64_t begin, Device& device) {
+  const auto offset = static_cast<std::uint32_t>(access.address - begin);
   if (access.writes) {
-    const std::uint64_t mask = (1ULL << (8 * access.bytes)) - 1;
+    const std::uint64_t mask = ~0ULL >> (64 - (8 * access.bytes));
     device.write(offset, access.bytes,
                  static_cast<std::uint32_t>(read_x(vcpu, access.number) & mask));
   } else {
@@ -204,12 +228,15 @@ Outcome fault(Partition& partition, const char* what, std::uint64_t address) {
 
 Outcome serve_data_abort(Partition& partition, std::uint64_t syndrome) {
   const std::optional<Access> access = decode(syndrome);
-  if (access && page_of(access->address) == GuestMachine::distributor) {
-    access_device(partition.vcpu, *access, partition.vcpu.gic);
+  if (access && GuestGic::has(access->address - GuestMachine::distributor)) {
+    const GuestGic gic(partition.vcpu.gic);
+    access_device(partition.vcpu, *access, GuestMachine::distributor, gic);
     return Outcome::served;
   }
-  if (access && partition.has_console() && page_of(access->address) == GuestMachine::console) {
-    access_device(partition.vcpu, *access, partition.console);
+  constexpr unsigned word = 4;
+  if (access && partition.has_console() && access->bytes <= word &&
+      page_of(access->address) == GuestMachine::console) {
+    access_device(partition.vcpu, *access, GuestMachine::console, partition.console);
     return Outcome::served;
   }
   return fault(partition, "forbidden access", fault_address());

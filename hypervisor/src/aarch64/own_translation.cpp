@@ -33,6 +33,10 @@ bool map_around(std::uint64_t begin, std::uint64_t size, std::uint64_t attribute
   return map(first, (begin + size + page - 1) / page * page, attributes);
 }
 
+bool map_registers(std::uint64_t begin, std::uint64_t size) {
+  return map_around(begin, size, Stage1::registers);
+}
+
 /// All but the lowest page of each.
 bool map_stacks() {
   bool mapped = true;
@@ -50,10 +54,8 @@ void OwnTranslation::build() {
                      map(at(constants_begin), at(data_begin), Stage1::constants) &&
                      map(at(data_begin), at(stacks), Stage1::data) && map_stacks() &&
                      map_around(Configuration::address, sizeof(Configuration), Stage1::constants) &&
-                     map_around(board().distributor, page, Stage1::registers) &&
-                     map_around(board().cpu_interface, 2 * page, Stage1::registers) &&
-                     map_around(board().virtual_control, page, Stage1::registers) &&
-                     map_around(board().uart, page, Stage1::registers);
+                     board().gic.each_own(board().cpus, map_registers) &&
+                     map_registers(board().uart, page);
   if (!built) fail("its own memory cannot be mapped");
 }
 

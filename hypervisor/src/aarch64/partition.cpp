@@ -4,6 +4,7 @@
 #include "aarch64/caches.hpp"
 #include "aarch64/system_registers.hpp"
 #include "boards/board.hpp"
+#include "guest_gic.hpp"
 
 extern "C" const std::uint8_t guest_loader[];  // loader.S
 
@@ -90,8 +91,7 @@ void Partition::own_interrupts(const Configuration& configuration, std::uint32_t
 
 bool Partition::map_machine() {
   const auto at = [](const void* object) { return reinterpret_cast<std::uint64_t>(object); };
-  return table_.map(GuestMachine::cpu_interface, board().virtual_interface, 2 * page,
-                    Stage2::registers) &&
+  return GuestGic::map(table_, board().gic) &&
          table_.map(GuestMachine::information, at(&information_), page, Stage2::constants) &&
          table_.map(GuestMachine::report, at(&report_), page, Stage2::shared) &&
          table_.map(GuestMachine::loader, at(guest_loader), page, Stage2::code);

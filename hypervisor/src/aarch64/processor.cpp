@@ -6,6 +6,7 @@
 #include "aarch64/caches.hpp"
 #include "aarch64/system_registers.hpp"
 #include "aarch64/translation_table.hpp"
+#include "boards/board.hpp"
 #include "latenz/guest_machine.hpp"
 
 extern "C" {
@@ -77,7 +78,7 @@ bool build_idle() {
 void Processor::start(std::uint32_t cpu) {
   index = cpu;
   stack_end = reinterpret_cast<std::uint64_t>(stacks) + ((cpu + 1) * stack_distance);
-  interface = CpuInterface(board().cpu_interface);
+  interface = CpuInterface(board().gic);
   idle.partition = nobody;
   idle.translation = idle_table.address() | (std::uint64_t{idle_vmid} << 48U);
   idle.reset(GuestMachine::loader + loader_offset(guest_idle));

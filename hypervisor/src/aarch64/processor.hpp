@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "aarch64/gic.hpp"
+#include "aarch64/board_gic.hpp"
 #include "aarch64/vcpu.hpp"
 
 namespace latenz::hypervisor {

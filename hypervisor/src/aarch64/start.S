@@ -90,7 +90,9 @@ refuse:
     mov     x2, #0x18
     mov     w3, #(1 << 5)
     mov     x4, #0
+    mov     w5, #3                  // virt with GICv3
     cmp     w0, #1
+    ccmp    w0, w5, #4, ne
     b.eq    1f
     mov     x1, #0xff000000         // zcu102: a Cadence UART
     mov     x2, #0x2c

@@ -58,6 +58,28 @@ LATENZ_SYSTEM_REGISTER(ElrEl1, "elr_el1");
 LATENZ_SYSTEM_REGISTER(SpsrEl1, "spsr_el1");
 LATENZ_SYSTEM_REGISTER(EsrEl1, "esr_el1");
 
+// The interface and the list registers of a GICv3 (Arm IHI 0069H, 12.2 and 12.4).
+LATENZ_SYSTEM_REGISTER(IccPriorityMask, "s3_0_c4_c6_0");    // ICC_PMR_EL1
+LATENZ_SYSTEM_REGISTER(IccAcknowledge, "s3_0_c12_c12_0");   // ICC_IAR1_EL1
+LATENZ_SYSTEM_REGISTER(IccEnd, "s3_0_c12_c12_1");           // ICC_EOIR1_EL1
+LATENZ_SYSTEM_REGISTER(IccBinaryPoint, "s3_0_c12_c12_3");   // ICC_BPR1_EL1
+LATENZ_SYSTEM_REGISTER(IccControl, "s3_0_c12_c12_4");       // ICC_CTLR_EL1
+LATENZ_SYSTEM_REGISTER(IccEnableEl1, "s3_0_c12_c12_5");     // ICC_SRE_EL1
+LATENZ_SYSTEM_REGISTER(IccEnableGroup1, "s3_0_c12_c12_7");  // ICC_IGRPEN1_EL1
+LATENZ_SYSTEM_REGISTER(IccDeactivate, "s3_0_c12_c11_1");    // ICC_DIR_EL1
+LATENZ_SYSTEM_REGISTER(IccEnableEl2, "s3_4_c12_c9_5");      // ICC_SRE_EL2
+LATENZ_SYSTEM_REGISTER(IchActiveGroup0, "s3_4_c12_c8_0");   // ICH_AP0R0_EL2
+LATENZ_SYSTEM_REGISTER(IchActiveGroup1, "s3_4_c12_c9_0");   // ICH_AP1R0_EL2
+LATENZ_SYSTEM_REGISTER(IchControl, "s3_4_c12_c11_0");       // ICH_HCR_EL2
+LATENZ_SYSTEM_REGISTER(IchType, "s3_4_c12_c11_1");          // ICH_VTR_EL2
+LATENZ_SYSTEM_REGISTER(IchEnded, "s3_4_c12_c11_3");         // ICH_EISR_EL2
+LATENZ_SYSTEM_REGISTER(IchEmpty, "s3_4_c12_c11_5");         // ICH_ELRSR_EL2
+LATENZ_SYSTEM_REGISTER(IchMachineState, "s3_4_c12_c11_7");  // ICH_VMCR_EL2
+LATENZ_SYSTEM_REGISTER(IchList0, "s3_4_c12_c12_0");         // ICH_LR0_EL2
+LATENZ_SYSTEM_REGISTER(IchList1, "s3_4_c12_c12_1");
+LATENZ_SYSTEM_REGISTER(IchList2, "s3_4_c12_c12_2");
+LATENZ_SYSTEM_REGISTER(IchList3, "s3_4_c12_c12_3");
+
 #undef LATENZ_SYSTEM_REGISTER
 
 [[gnu::always_inline]] inline void instruction_barrier() { asm volatile("isb" ::: "memory"); }

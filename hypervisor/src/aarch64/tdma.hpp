@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "aarch64/gic.hpp"
+#include "aarch64/board_gic.hpp"
 #include "aarch64/partition.hpp"
 #include "aarch64/processor.hpp"
 #include "aarch64/system_registers.hpp"

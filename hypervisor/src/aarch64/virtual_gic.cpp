@@ -5,6 +5,9 @@
 
 namespace latenz::hypervisor {
 
+constinit Distributor board_distributor{};
+constinit VirtualControl list_registers{};
+
 template class BasicVirtualGic<BoardGic>;
 
 }  // namespace latenz::hypervisor

@@ -2,7 +2,7 @@
 // What a guest sees of the board's interrupts.
 #pragma once
 
-#include "aarch64/gic.hpp"
+#include "aarch64/board_gic.hpp"
 #include "basic_virtual_gic.hpp"
 
 namespace latenz::hypervisor {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "boards/board.hpp"
 
-#include "boards/virt.hpp"
-#include "boards/zcu102.hpp"
+#include "known_boards.hpp"
 
 namespace latenz::hypervisor {
 namespace {
@@ -12,8 +11,9 @@ const Board* chosen = nullptr;
 }  // namespace
 
 bool choose_board(BoardNumber number) {
-  if (number == BoardNumber::virt) chosen = &virt_board;
-  if (number == BoardNumber::zcu102) chosen = &zcu102_board;
+  for (const Board& each : known_boards) {
+    if (each.number == number) chosen = &each;
+  }
   return chosen != nullptr;
 }
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between boards. One program runs on all of them; the configuration says which it is.
+// What differs between boards. There is one program for each architecture of interrupt controllers,
+// GICv2 and GICv3; the configuration says which of its boards it is on.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 #include "configuration_check.hpp"
+#include "gic_places.hpp"
 
 namespace latenz::hypervisor {
 
 enum class UartKind : std::uint8_t { pl011, cadence };
 
 struct Board {
+  BoardNumber number;
   const char* name;
-  std::uint64_t distributor;        ///< GICD
-  std::uint64_t cpu_interface;      ///< GICC, two pages
-  std::uint64_t virtual_control;    ///< GICH
-  std::uint64_t virtual_interface;  ///< GICV, two pages
+  GicPlaces gic;
   std::uint64_t uart;
   UartKind uart_kind;
   std::uint64_t memory_begin;  ///< the hypervisor uses it from 0x4000'0000 on

@@ -21,11 +21,12 @@ inline constexpr Range zcu102_not_for_guests[] = {
 };
 
 inline constexpr Board zcu102_board = {
+    .number = BoardNumber::zcu102,
     .name = "zcu102",
-    .distributor = 0xF901'0000,
-    .cpu_interface = 0xF902'F000,
-    .virtual_control = 0xF904'0000,
-    .virtual_interface = 0xF906'F000,
+    .gic = {.distributor = 0xF901'0000,
+            .cpu_interface = 0xF902'F000,
+            .virtual_control = 0xF904'0000,
+            .virtual_interface = 0xF906'F000},
     .uart = 0xFF00'0000,
     .uart_kind = UartKind::cadence,
     .memory_begin = 0,

@@ -19,6 +19,13 @@ struct InterruptId {
   static constexpr std::uint32_t end = 1024;  ///< of all that a controller may have
 };
 
+/// At equal times the slot switch comes first. Lower is more urgent.
+struct Priority {
+  static constexpr std::uint8_t slot_timer = 0x00;
+  static constexpr std::uint8_t arrival_timer = 0x40;
+  static constexpr std::uint8_t others = 0x80;
+};
+
 /// The distributor, by offset. Those from `set_enable` to `clear_active` have a bit for each
 /// interrupt, `priorities` and `targets` a byte, `configuration` two bits.
 struct Gicd {

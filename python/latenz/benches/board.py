@@ -106,6 +106,12 @@ class Virt(EmulatedBoard):
     name = "virt"
 
 
+class VirtGicv3(EmulatedBoard):
+    """The same with a GICv3, for the hypervisor alone."""
+
+    name = "virt-gicv3"
+
+
 class Zcu102(EmulatedBoard):
     """QEMU's ZCU102: four Cortex-A53, two Cortex-R5."""
 

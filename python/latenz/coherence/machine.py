@@ -8,7 +8,7 @@ from latenz.benches.board import ENVIRONMENTS
 from latenz.boards.payload import Load, Payload
 from latenz.errors import BadInput, closest
 
-_MEMORY_MIB = {"virt": 1024, "zcu102": 2048}
+_MEMORY_MIB = {"virt": 1024, "virt-gicv3": 1024, "zcu102": 2048}
 _FIRST_R5 = 4
 _TICK_US = 10
 
@@ -21,7 +21,7 @@ class Machine:
 
     Attributes:
         image: An ELF file, or an arm64 Image.
-        bench: `virt` or `zcu102`.
+        bench: `virt`, `virt-gicv3` or `zcu102`.
         cpus: How many Cortex-A53 there are.
         el: The exception level at which the image is entered: 2, as by a board's boot loader, or 1.
         caches: What they hold at entry: `stale`, copies that a boot loader left of any line, as the

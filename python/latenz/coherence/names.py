@@ -138,13 +138,12 @@ def _linux(image: Path) -> list[Named]:
 
 
 def _hypervisor_in(image: Path) -> list[Named]:
-    from latenz.hypervisor.guest import installed
+    from latenz.hypervisor.guest import hypervisor_for
     from latenz.hypervisor.image import read_image
 
     try:
-        hypervisor = installed("hypervisor.elf")
-        code = read_image(hypervisor).segments[0]
         here = read_image(image).segments
+        known = map(hypervisor_for, ("virt", "virt-gicv3"))
+        return [named(each, 2) for each in known if read_image(each).segments[0] in here]
     except (BadInput, IndexError):
         return []
-    return [named(hypervisor, 2)] if code in here else []

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def command(
     image: Annotated[Path, typer.Argument(help="A bare-metal program (ELF) or an arm64 Image.")],
-    bench: Annotated[str, typer.Option(help="virt or zcu102.")] = "virt",
+    bench: Annotated[str, typer.Option(help="virt, virt-gicv3 or zcu102.")] = "virt",
     cpus: Annotated[int, typer.Option(min=1, max=4, help="How many Cortex-A53 there are.")] = 1,
     el: Annotated[
         int, typer.Option(min=1, max=2, help="The exception level at which the image is entered.")

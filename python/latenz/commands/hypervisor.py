@@ -32,7 +32,7 @@ _Irqs = Annotated[
     typer.Option(help="How many interrupts to draw from the arrival models. (default: 10000)"),
 ]
 _Seed = Annotated[int, typer.Option(min=0, help="Of drawn arrivals.")]
-_Bench = Annotated[str, typer.Option(help="virt or zcu102.")]
+_Bench = Annotated[str, typer.Option(help="virt, virt-gicv3 or zcu102.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 

@@ -17,8 +17,8 @@ from latenz.hypervisor.configuration import (
     for_board,
     hosted_partitions,
 )
-from latenz.hypervisor.guest import Program, installed, program
-from latenz.hypervisor.image import Image, Segment, joined, read_image, write_image, write_raw_image
+from latenz.hypervisor.guest import Program, hypervisor_for, program
+from latenz.hypervisor.image import Segment, joined, read_image, write_image, write_raw_image
 from latenz.hypervisor.memory import CONFIGURATION, MemoryPlan, Region
 from latenz.hypervisor.stamps import as_stamped, in_the_long_run
 from latenz.system import Mode, System
@@ -29,7 +29,7 @@ _RECORDS_OF_SLOT = 2
 _SPARE_RECORDS = 4096
 _SPARE_CYCLES = 64
 _RESERVED = (
-    ("the interrupt controller", 0x0800_0000, 0x0810_0000),
+    ("the interrupt controller", 0x0800_0000, 0x0900_0000),
     ("the hypervisor's console", 0x0900_0000, 0x0900_1000),
     ("the interrupt controller", 0xF900_0000, 0xF908_0000),
     ("the hypervisor's console", 0xFF00_0000, 0xFF00_1000),
@@ -47,7 +47,7 @@ class Built:
         stamped: As the hypervisor sees it: `latenz.hypervisor.stamps.as_stamped`.
         mode: How interrupts in foreign slots are handled.
         arrivals: The interrupts that will be raised; those of devices come besides.
-        image: What a board starts.
+        segments: What lies behind the hypervisor: configuration, arrivals, programs.
         regions: What lies where in memory.
         processors: How many the board must have.
     """
@@ -56,7 +56,7 @@ class Built:
     stamped: System
     mode: Mode
     arrivals: Arrivals
-    image: Image
+    segments: tuple[Segment, ...]
     regions: tuple[Region, ...]
     processors: int
 
@@ -69,14 +69,14 @@ class Built:
         Raises:
             BadInput: It cannot be written.
         """
-        segments = tuple(
+        segments = (
             replace(each, content=for_board(each.content, bench))
             if each.address == CONFIGURATION
             else each
-            for each in self.image.segments
+            for each in self.segments
         )
         write = write_raw_image if path.suffix == ".img" else write_image
-        write(Image(self.image.entry, segments), path)
+        write(joined(read_image(hypervisor_for(bench)), segments), path)
 
 
 def build(
@@ -142,11 +142,9 @@ def build_system(
     raised = raised.without_devices(system)
     placement = _placed(plan, system, programs, raised, kept)
     block = configuration(seen, chosen, programs, placement, len(raised), least_cycles)
-    image = joined(
-        read_image(installed("hypervisor.elf")), _segments(block, placement, programs, raised)
-    )
+    segments = _segments(block, placement, programs, raised)
     processors = 1 + max(each.cpu for each in hosted_partitions(system))
-    return Built(system, seen, chosen, raised, image, tuple(plan.regions), processors)
+    return Built(system, seen, chosen, raised, segments, tuple(plan.regions), processors)
 
 
 def _check_schedulable(system: System, mode: Mode, where: Where) -> None:
@@ -231,7 +229,7 @@ def _arrival_entries(raised: Arrivals) -> "np.ndarray":
 
 def _segments(
     block: bytes, placement: Placement, programs: tuple[Program, ...], raised: Arrivals
-) -> list[Segment]:
+) -> tuple[Segment, ...]:
     content = _arrival_entries(raised).tobytes()
     found = [
         Segment(CONFIGURATION, block, len(block)),
@@ -240,4 +238,4 @@ def _segments(
     for regions, each in zip(placement.images, programs, strict=True):
         for region, piece in zip(regions, each.pieces, strict=True):
             found.append(Segment(region.begin, piece.content, len(piece.content)))
-    return [segment for segment in found if segment.size]
+    return tuple(segment for segment in found if segment.size)

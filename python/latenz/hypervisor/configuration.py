@@ -19,7 +19,7 @@ VERSION = 4
 MOST_PARTITIONS, MOST_SLOTS, MOST_SOURCES = 8, 64, 32
 MOST_MAPPINGS, MOST_INTERRUPTS, MOST_DISTANCES = 32, 32, 1024
 MOST_IMAGES = 4
-BOARDS = {"virt": 1, "zcu102": 2}
+BOARDS = {"virt": 1, "zcu102": 2, "virt-gicv3": 3}
 """Numbers of boards by their benches, `BoardNumber`."""
 MODES: tuple[Mode, ...] = ("plain", "paper", "carry")
 ARRIVAL = struct.Struct("<Q2I")

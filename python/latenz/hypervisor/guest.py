@@ -13,6 +13,7 @@ _LINE = 64
 """What the loader of the hypervisor copies at once."""
 _MOST_PIECES = 4
 _MOST_BYTES = 1 << 30
+_WITH_GICV3 = {"virt-gicv3"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,15 @@ def installed(name: str) -> Path:
     if not path.is_file():
         raise BadInput("was not built", str(path), "run setup/ensure boards")
     return path
+
+
+def hypervisor_for(bench: str) -> Path:
+    """Return the hypervisor for the board of a bench: by the interrupt controller that it has.
+
+    Raises:
+        BadInput: It was not built.
+    """
+    return installed("hypervisor-gicv3.elf" if bench in _WITH_GICV3 else "hypervisor.elf")
 
 
 def program(partition: Partition) -> Program:

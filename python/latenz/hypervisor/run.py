@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latenz.benches.board import Board, Virt, Zcu102
+from latenz.benches.board import Board, Virt, VirtGicv3, Zcu102
 from latenz.boards.payload import Payload
 from latenz.boards.setup import ensure_boards
 from latenz.errors import BadInput, closest
@@ -33,12 +33,12 @@ from latenz.hypervisor.trace import (
 if TYPE_CHECKING:
     from latenz.boards.console import Received
 
-BOARDS: dict[str, type[Board]] = {"virt": Virt, "zcu102": Zcu102}
+BOARDS: dict[str, type[Board]] = {"virt": Virt, "virt-gicv3": VirtGicv3, "zcu102": Zcu102}
 """Benches whose board the hypervisor runs on."""
 SENDER = 3
 """The hypervisor's number in frames."""
 
-_MEMORY_MIB = {"virt": 1024, "zcu102": 2048}
+_MEMORY_MIB = {"virt": 1024, "virt-gicv3": 1024, "zcu102": 2048}
 _TICK_US = 10
 _BOOT_S, _WALL_S_A_SECOND, _RECORDS_A_SECOND = 120, 30, 1000
 _SECOND_NS = 1_000_000_000

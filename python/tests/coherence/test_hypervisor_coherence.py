@@ -57,7 +57,7 @@ def system(tmp_path_factory) -> Path:
     path = folder / "system.toml"
     path.write_text(SYSTEM.format(witness=installed("guests/witness.bin")))
     built = build(path, irqs=20, seed=1)
-    for bench in ("virt", "zcu102"):
+    for bench in ("virt", "virt-gicv3", "zcu102"):
         built.write(folder / f"{bench}.elf", bench)
     return folder
 
@@ -83,7 +83,7 @@ def without(image: Image, address: int) -> Image:
     return Image(image.entry, (replace(code, content=content), *rest))
 
 
-@pytest.mark.parametrize("bench", ["virt", "zcu102"])
+@pytest.mark.parametrize("bench", ["virt", "virt-gicv3", "zcu102"])
 def test_the_hypervisor_is_quiet(system, bench):
     found = check(Machine(system / f"{bench}.elf", bench, limit_s=120))
     assert found.places == ()

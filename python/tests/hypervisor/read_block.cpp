@@ -14,10 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "boards/virt.hpp"
-#include "boards/zcu102.hpp"
 #include "configuration.hpp"
 #include "configuration_check.hpp"
+#include "known_boards.hpp"
 
 using namespace latenz::hypervisor;
 
@@ -78,7 +77,7 @@ int main(int /*count*/, const char* const* arguments) {
   std::ifstream stream(arguments[1], std::ios::binary);
   load({std::istreambuf_iterator<char>(stream), {}});
   const auto& all = *reinterpret_cast<const Configuration*>(Configuration::address);
-  const Board& board = all.board == BoardNumber::virt ? virt_board : zcu102_board;
+  const Board& board = all.board == known_boards[0].number ? known_boards[0] : known_boards[1];
   std::string_view problem = problem_of(all, {.cpus = 4, .not_for_guests = board.not_for_guests});
   if (problem.empty()) problem = problem_of_arrivals(all);
   std::cout << "problem '" << problem << "'\n";

@@ -22,7 +22,9 @@ EMULATOR = ["qemu-system-aarch64", "-nodefaults", "-display", "none", "-icount",
 VIRT = [*EMULATOR, "-cpu", "cortex-a53,cntfrq=1000000000", "-m", "1024", "-smp", "1"]
 ZCU102 = [*EMULATOR, "-M", "xlnx-zcu102,virtualization=on", "-m", "2048", "-audio", "none"]
 MACHINE = "virt,gic-version=2,dtb-randomness=off"
+WITH_GICV3 = "virt,gic-version=3,dtb-randomness=off"
 AT_EL1, AT_EL2, AT_EL3 = "", ",virtualization=on", ",virtualization=on,secure=on"
+GICV3_IMAGES = ("virt-gicv3.elf", "virt-gicv3.img")
 IRQS = 30
 LIMIT_S = 120
 ELSEWHERE = 0x5000_0000
@@ -30,11 +32,11 @@ ELSEWHERE = 0x5000_0000
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory):
-    """Images of one system for both boards, of both kinds."""
+    """Images of one system for all boards, of both kinds."""
     ensure_built()
     folder = tmp_path_factory.mktemp("images")
     built = build(Path("experiments/systems/can-gateway.toml"), irqs=IRQS)
-    for bench in ("virt", "zcu102"):
+    for bench in ("virt", "virt-gicv3", "zcu102"):
         for kind in ("elf", "img"):
             built.write(folder / f"{bench}.{kind}", bench)
     return folder
@@ -112,17 +114,19 @@ class Emulated:
         self._program.wait()
 
 
-@pytest.mark.parametrize("image", ["virt.elf", "virt.img", "zcu102.elf"])
+@pytest.mark.parametrize("image", ["virt.elf", "virt.img", "zcu102.elf", *GICV3_IMAGES])
 def test_the_emulators_own_loader(images, console, image):
-    machine = [*VIRT, "-M", MACHINE + AT_EL2] if "virt" in image else ZCU102
+    board = WITH_GICV3 if image in GICV3_IMAGES else MACHINE
+    machine = [*VIRT, "-M", board + AT_EL2] if "virt" in image else ZCU102
     with Emulated([*machine, *console.option, "-kernel", str(images / image)]):
         check_run(console)
 
 
 @pytest.mark.parametrize("level", [AT_EL1, AT_EL3])
-def test_a_wrong_exception_level_is_told(images, console, level):
-    command = [*VIRT, "-M", MACHINE + level, *console.option]
-    with Emulated([*command, "-kernel", str(images / "virt.elf")]):
+@pytest.mark.parametrize(("board", "image"), [(MACHINE, "virt"), (WITH_GICV3, "virt-gicv3")])
+def test_a_wrong_exception_level_is_told(images, console, level, board, image):
+    command = [*VIRT, "-M", board + level, *console.option]
+    with Emulated([*command, "-kernel", str(images / f"{image}.elf")]):
         console.read_until(b"latenz hypervisor: not entered at EL2\r\n")
 
 
@@ -136,10 +140,10 @@ def test_a_wrong_address_is_told(images, console):
         console.read_until(b"latenz hypervisor: not loaded at 0x40200000\r\n")
 
 
-def u_boot(console, image, address):
+def u_boot(console, image, address, board=MACHINE):
     """Return the command of a board with Debian's U-Boot, and an image somewhere in memory."""
     load = f"loader,file={image},addr={address:#x},force-raw=on"
-    machine = [*VIRT, "-M", MACHINE + AT_EL2, "-bios", str(U_BOOT), "-device", load]
+    machine = [*VIRT, "-M", board + AT_EL2, "-bios", str(U_BOOT), "-device", load]
     return [*machine, *console.option]
 
 
@@ -149,8 +153,9 @@ def wait_for_prompt(console):
     console.read_until(b"=> ")
 
 
-def test_u_boots_booti(images, console):
-    with Emulated(u_boot(console, images / "virt.img", 0x4020_0000)):
+@pytest.mark.parametrize(("board", "image"), [(MACHINE, "virt"), (WITH_GICV3, "virt-gicv3")])
+def test_u_boots_booti(images, console, board, image):
+    with Emulated(u_boot(console, images / f"{image}.img", 0x4020_0000, board)):
         wait_for_prompt(console)
         console.type("booti 0x40200000 - ${fdtcontroladdr}\n")
         console.read_until(b"Starting kernel")

@@ -28,7 +28,7 @@ RESTART, READY, CONSOLE = 1, 2, 4
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory) -> Path:
     program = tmp_path_factory.mktemp("reader") / "read_block"
-    folders = [f"-I{CORE}", "-Ihypervisor/src", "-Icore/include"]
+    folders = [f"-I{CORE}", "-Ihypervisor/src", "-Ihypervisor/src/gicv2", "-Icore/include"]
     files = [READER, CORE / "configuration_check.cpp"]
     subprocess.run(["g++", "-std=c++20", "-O1", *folders, *files, "-o", program], check=True)
     return program

@@ -18,8 +18,8 @@ from latenz.errors import BadInput
 from latenz.hypervisor.build import build
 from latenz.hypervisor.comparison import compared
 from latenz.hypervisor.costs import with_costs
-from latenz.hypervisor.image import Image
-from latenz.hypervisor.memory import CONFIGURATION
+from latenz.hypervisor.image import Segment
+from latenz.hypervisor.memory import CONFIGURATION, HYPERVISOR
 from latenz.hypervisor.run import boot
 from latenz.store.run import Run
 from latenz.system import Learning, Monitor, Periodic, read_system, write_system
@@ -221,17 +221,18 @@ def test_a_run_that_is_stopped_while_it_tells_keeps_what_it_told():
 
 def test_a_damaged_image_is_told_as_the_hypervisor_tells_it(tmp_path):
     built = build(GATEWAY, irqs=20)
-    segments = [
+    segments = tuple(
         replace(each, content=each.content[:500] + b"?" + each.content[501:])
         if each.address == CONFIGURATION
         else each
-        for each in built.image.segments
-    ]
-    damaged = replace(built, image=replace(built.image, segments=tuple(segments)))
+        for each in built.segments
+    )
+    damaged = replace(built, segments=segments)
     with pytest.raises(BadInput, match="virt: hypervisor: configuration: wrong checksum"):
         boot(damaged, "virt", tmp_path)
-    with pytest.raises(BadInput, match=r"the emulator did not start: .*Failed to load"):
-        boot(replace(built, image=Image(0x4020_0000, ())), "virt", tmp_path)
+    overlapping = (Segment(HYPERVISOR, b"?" * 64, 64),)
+    with pytest.raises(BadInput, match=r"the emulator did not start: .*overlap"):
+        boot(replace(built, segments=overlapping), "virt", tmp_path)
 
 
 def test_every_boot_brings_the_same():

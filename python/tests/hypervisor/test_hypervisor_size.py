@@ -8,9 +8,11 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 ROOT = Path(__file__).parents[3]
-IMAGE = ROOT / ".venv" / "firmware" / "hypervisor" / "hypervisor.elf"
+PROGRAMS = ROOT / ".venv" / "firmware" / "hypervisor"
+IMAGES = ("hypervisor.elf", "hypervisor-gicv3.elf")
 LARGEST_IMAGE = 64 * 1024
-MOST_LINES = 6500
+MOST_LINES = 7200
+"""Of both interrupt controllers."""
 PUBLISHED_CODE, PUBLISHED_DATA, PUBLISHED_INSTRUCTIONS = 272, 28, 128
 """Of the monitor of beckert2014, section 6.2."""
 
@@ -19,14 +21,16 @@ sys.path.insert(0, str(ROOT / "bench"))
 import monitor_size  # noqa: E402 - a script beside the benchmarks
 
 
-def test_code_and_constants_are_small():
-    with IMAGE.open("rb") as file:
+@pytest.mark.parametrize("image", IMAGES)
+def test_code_and_constants_are_small(image):
+    with (PROGRAMS / image).open("rb") as file:
         loaded = [each for each in ELFFile(file).iter_segments() if each["p_type"] == "PT_LOAD"]
         assert 16 * 1024 < sum(each["p_filesz"] for each in loaded) <= LARGEST_IMAGE
 
 
-def test_the_image_has_no_more_than_its_segments():
-    with IMAGE.open("rb") as file:
+@pytest.mark.parametrize("image", IMAGES)
+def test_the_image_has_no_more_than_its_segments(image):
+    with (PROGRAMS / image).open("rb") as file:
         sections = {each.name: each["sh_size"] for each in ELFFile(file).iter_sections()}
     in_the_image = sum(sections.get(name, 0) for name in (".text", ".rodata", ".data"))
     assert sections[".text"] < in_the_image <= LARGEST_IMAGE

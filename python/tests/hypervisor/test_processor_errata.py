@@ -16,6 +16,7 @@ from elftools.elf.elffile import ELFFile
 PROGRAMS = Path(sys.prefix) / "firmware" / "hypervisor"
 IMAGES = (
     "hypervisor.elf",
+    "hypervisor-gicv3.elf",
     "guests/worker.elf",
     "guests/victim.elf",
     "guests/hostile.elf",

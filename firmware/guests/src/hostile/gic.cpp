@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Abuse of the interrupt controller. Registers: Arm Generic Interrupt Controller Architecture 2.0.
+// Abuse of the interrupt controller.
 #include <array>
 #include <cstdint>
 
 #include "access.hpp"
 #include "attack.hpp"
 #include "cpu.hpp"
+#include "gic_registers.hpp"
 #include "guest.hpp"
 #include "interrupts.hpp"
 
@@ -13,7 +14,6 @@ namespace latenz::guests {
 namespace {
 
 constexpr std::uint64_t distributor = GuestMachine::distributor;
-constexpr std::uint64_t interface = GuestMachine::cpu_interface;
 constexpr std::uint32_t interrupts = 1024;
 
 /// Registers of the distributor with one bit for each interrupt.
@@ -30,15 +30,15 @@ struct Bits {
 
 template <std::uint64_t bits>
 void write_all(std::uint32_t step) {
-  write32(word(distributor + bits, step));
+  write32(bank_register(bits, step));
 }
 
 /// With the interrupts that come by it.
 template <std::uint64_t bits>
 void write_each(std::uint32_t step) {
   firmware::Cpu::enable_interrupts();
-  write32(word(distributor + Bits::set_enable, step / 32), 1U << (step % 32));
-  write32(word(distributor + bits, step / 32), 1U << (step % 32));
+  write32(bank_register(Bits::set_enable, step / 32), 1U << (step % 32));
+  write32(bank_register(bits, step / 32), 1U << (step % 32));
 }
 
 /// The virtual timer's own, and that of the hypervisor's timer and of the maintenance interrupt.
@@ -47,7 +47,7 @@ void toggle_private(std::uint32_t step) {
   const std::uint32_t bit = 1U << own[step % own.size()];
   for (const std::uint64_t bits : {Bits::set_active, Bits::set_pending, Bits::clear_active,
                                    Bits::clear_pending, Bits::clear_enable, Bits::set_enable}) {
-    write32(distributor + bits, bit);
+    write32(bank_register(bits, 0), bit);
   }
 }
 
@@ -55,17 +55,14 @@ void toggle_private(std::uint32_t step) {
 void software_interrupts(std::uint32_t step) {
   const std::uint32_t filter = step >> 12U;
   const std::uint32_t targets = (step >> 4U) & 0xFFU;
-  write32(distributor + 0xF00, (filter << 24U) | (targets << 16U) | (step & 0xFU));
+  Interface::signal((filter << 24U) | (targets << 16U) | (step & 0xFU));
 }
 
 void software_interrupt_storm(std::uint32_t /*step*/) {
   firmware::Cpu::enable_interrupts();
-  write32(distributor + Bits::set_enable, 0xFFFF);
-  constexpr std::uint32_t to_itself = 2U << 24U;
+  write32(bank_register(Bits::set_enable, 0), 0xFFFF);
   while (true) {
-    for (std::uint32_t number = 0; number < 16; ++number) {
-      write32(distributor + 0xF00, to_itself | number);
-    }
+    for (std::uint32_t number = 0; number < 16; ++number) Interface::signal_itself(number);
   }
 }
 
@@ -73,7 +70,7 @@ void pend_itself_for_ever(std::uint32_t /*step*/) {
   firmware::Cpu::enable_interrupts();
   const std::uint32_t number = information().source[0].interrupt;
   while (true) {
-    write32(word(distributor + Bits::set_pending, number / 32), 1U << (number % 32));
+    write32(bank_register(Bits::set_pending, number / 32), 1U << (number % 32));
   }
 }
 
@@ -102,8 +99,14 @@ void access_distributor(std::uint32_t step) {
   accesses[step % accesses.size()](word(distributor, std::uint64_t{6} * step));
 }
 
+/// Some of the redistributor's, where there is no page of the CPU interface: those are emulated,
+/// and most of the accesses restart the partition.
 void access_interface(std::uint32_t step) {
-  accesses[step % accesses.size()](word(interface, step));
+  constexpr std::uint32_t of_redistributor = 0x100;
+  if (has_gicv3() && step >= of_redistributor) return;
+  const std::uint64_t begin =
+      has_gicv3() ? GuestMachine::redistributor + 0x1'0000 : GuestMachine::cpu_interface;
+  accesses[step % accesses.size()](word(begin, step));
 }
 
 /// Its one page, and a little behind.
@@ -114,31 +117,25 @@ void write_whole_distributor(std::uint32_t step) { write32(word(distributor, ste
 void read_whole_distributor(std::uint32_t step) { read32(word(distributor, step)); }
 
 /// Of what was never acknowledged, with all senders; in both groups.
-void end_unacknowledged(std::uint32_t step) {
-  write32(interface + 0x10, step);
-  write32(interface + 0x24, step);
-}
+void end_unacknowledged(std::uint32_t step) { Interface::end(step); }
 
 void deactivate_unacknowledged(std::uint32_t step) {
-  write32(interface + 0x00, 0x201);  // ending and deactivating are two things now
-  write32(interface + 0x1000, step);
+  Interface::control(Interface::enable | Interface::end_only_drops_priority);
+  Interface::deactivate(step);
 }
 
 void toggle_interface(std::uint32_t step) {
-  write32(interface, step);
-  write32(interface, 1);
+  Interface::control(step);
+  Interface::control(Interface::enable);
 }
 
 void write_priorities_of_interface(std::uint32_t step) {
-  write32(interface + 0x04, step & 0xFFU);       // mask
-  write32(interface + 0x08, (step >> 8U) & 7U);  // binary point
-  write32(word(interface + 0xD0, step % 4));     // active priorities
+  Interface::mask(step & 0xFFU);
+  Interface::binary_point((step >> 8U) & 7U);
+  Interface::active_priorities(step % 4, ~0U);
 }
 
-void acknowledge(std::uint32_t /*step*/) {
-  read32(interface + 0x0C);
-  read32(interface + 0x20);
-}
+void acknowledge(std::uint32_t /*step*/) { Interface::acknowledge(); }
 
 void take_interrupts(Manners manners) {
   behave(manners);
@@ -161,11 +158,11 @@ constexpr auto attacks = std::to_array<Attack>({
     {"gic-groups", Bits::registers, write_all<Bits::group>},
     {"gic-private", 6, toggle_private},
     {"gic-priorities", interrupts,
-     [](std::uint32_t step) { write8(distributor + 0x400 + step, 255 - (step % 256)); }},
+     [](std::uint32_t step) { write8(distributor_register(0x400 + step), 255 - (step % 256)); }},
     {"gic-targets", interrupts,
      [](std::uint32_t step) { write8(distributor + 0x800 + step, 0xFF); }},
     {"gic-configuration", interrupts / 16,
-     [](std::uint32_t step) { write32(word(distributor + 0xC00, step), step * 0x5555'5555); }},
+     [](std::uint32_t step) { write32(bank_register(0xC00, step), step * 0x5555'5555); }},
     {"gic-software-interrupts", 4 * 256 * 16, software_interrupts},
     {"gic-software-pending", 16,
      [](std::uint32_t step) { write32(word(distributor + 0xF10, step)); }},

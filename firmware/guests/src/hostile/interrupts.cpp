@@ -13,7 +13,9 @@ void handle_interrupt() {
   const auto acknowledged = Interrupts::acknowledge();
   const Manners manners = manners_now;
   while (manners == Manners::endless) firmware::Cpu::pause(1000);
-  if (manners == Manners::good) Interrupts::end(acknowledged);
+  const bool of_timer = Interrupts::number(acknowledged) == GuestMachine::virtual_timer_interrupt;
+  if (manners == Manners::stops_timer && of_timer) firmware::VirtualTimer::control(0);
+  if (manners != Manners::never_ends) Interrupts::end(acknowledged);
 }
 
 }  // namespace

@@ -7,9 +7,10 @@
 namespace latenz::guests {
 
 enum class Manners : std::uint32_t {
-  good,       ///< ends each at once
-  endless,    ///< never leaves the first one
-  never_ends  ///< leaves it, and never tells the GIC
+  good,         ///< ends each at once
+  stops_timer,  ///< ends each, its own timer's with its reason: else that would come again at once
+  endless,      ///< never leaves the first one
+  never_ends    ///< leaves it, and never tells the GIC
 };
 
 /// Lets through those of all sources and of the virtual timer.

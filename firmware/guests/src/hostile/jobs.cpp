@@ -8,6 +8,7 @@
 #include "access.hpp"
 #include "attack.hpp"
 #include "cpu.hpp"
+#include "gic_registers.hpp"
 #include "guest.hpp"
 
 namespace latenz::guests {
@@ -18,26 +19,40 @@ using firmware::VirtualTimer;
 
 constexpr std::uint64_t distributor = GuestMachine::distributor;
 constexpr std::uint64_t interface = GuestMachine::cpu_interface;
-constexpr std::uint64_t set_pending = distributor + 0x200;
-constexpr std::uint64_t priorities = distributor + 0x400;
-constexpr std::uint64_t software_generated = distributor + 0xF00;
-constexpr std::uint32_t to_itself = 2U << 24U;
+constexpr std::uint32_t set_enable = 0x100;
+constexpr std::uint32_t set_pending = 0x200;
+constexpr std::uint32_t priorities = 0x400;
 constexpr std::uint32_t software_generated_numbers = 16;
 constexpr std::uint32_t usual_priority = 0x80;
 
 /// Its source's interrupts do not pass the mask, those that have been made more urgent do.
 void let_only_urgent_ones_pass() {
   Cpu::disable_interrupts();
-  write32(interface + 0x04, usual_priority);
+  Interface::mask(usual_priority);
+}
+
+/// More so than the mask.
+void make_urgent(std::uint32_t number) { write8(distributor_register(priorities + number), 0); }
+
+[[noreturn]] void end_own_timer_by_registers() {
+  asm volatile(
+      "1: mrs x9, s3_0_c12_c12_0\n"
+      " msr s3_0_c12_c12_1, x9\n"
+      " msr cntv_ctl_el0, xzr\n"
+      " msr cntv_ctl_el0, %0\n"
+      " b 1b" ::"r"(std::uint64_t{1})
+      : "x9", "memory");
+  __builtin_unreachable();
 }
 
 /// Its own timer's interrupt, which is there again as soon as it was ended: each time the
 /// hypervisor is entered, for five instructions of the guest.
 void end_own_timer_for_ever(std::uint32_t /*step*/) {
   let_only_urgent_ones_pass();
-  write8(priorities + GuestMachine::virtual_timer_interrupt, 0);
+  make_urgent(GuestMachine::virtual_timer_interrupt);
   VirtualTimer::compare(0);
   VirtualTimer::control(1);
+  if (has_gicv3()) end_own_timer_by_registers();
   asm volatile(
       "1: ldr w9, [%0, #0x0C]\n"
       " str w9, [%0, #0x10]\n"
@@ -51,9 +66,27 @@ void end_own_timer_for_ever(std::uint32_t /*step*/) {
 
 void signal_all_to_itself() {
   for (std::uint32_t number = 0; number < software_generated_numbers; ++number) {
-    write32(software_generated, to_itself | number);
+    Interface::signal_itself(number);
   }
-  for (std::uint32_t bank = 1; bank < 4; ++bank) write32(word(set_pending, bank), ~0U);
+  for (std::uint32_t bank = 1; bank < 4; ++bank) write32(bank_register(set_pending, bank), ~0U);
+}
+
+void take_128_by_memory() {
+  for (std::uint32_t i = 0; i < 128; ++i) {
+    asm volatile(
+        "ldr w9, [%0, #0x0C]\n"
+        " str w9, [%0, #0x10]" ::"r"(interface)
+        : "x9", "memory");
+  }
+}
+
+void take_128_by_registers() {
+  for (std::uint32_t i = 0; i < 128; ++i) {
+    asm volatile(
+        "mrs x9, s3_0_c12_c12_0\n"
+        " msr s3_0_c12_c12_1, x9" ::
+            : "x9", "memory");
+  }
 }
 
 /// More interrupts than the hardware has list registers: whenever those have run empty, the
@@ -61,16 +94,11 @@ void signal_all_to_itself() {
 void run_out_of_list_registers_for_ever(std::uint32_t /*step*/) {
   let_only_urgent_ones_pass();
   for (std::uint32_t number = 0; number < software_generated_numbers; ++number) {
-    write8(priorities + number, 0);
+    make_urgent(number);
   }
   while (true) {
     signal_all_to_itself();
-    for (std::uint32_t i = 0; i < 128; ++i) {
-      asm volatile(
-          "ldr w9, [%0, #0x0C]\n"
-          " str w9, [%0, #0x10]" ::"r"(interface)
-          : "x9", "memory");
-    }
+    has_gicv3() ? take_128_by_registers() : take_128_by_memory();
   }
 }
 
@@ -78,12 +106,15 @@ void run_out_of_list_registers_for_ever(std::uint32_t /*step*/) {
 /// each write, and whenever the guest is switched to.
 void let_distributor_look_for_ever(std::uint32_t /*step*/) {
   Cpu::disable_interrupts();
-  write32(interface + 0x04, 0);  // nothing passes
-  for (std::uint64_t bank = 0; bank < 4; ++bank) write32(word(distributor + 0x100, bank), ~0U);
-  for (std::uint32_t number = 0; number < 128; ++number) write8(priorities + number, 255 - number);
+  Interface::mask(0);  // nothing passes
+  for (std::uint32_t bank = 0; bank < 4; ++bank) write32(bank_register(set_enable, bank), ~0U);
+  for (std::uint32_t number = 0; number < 128; ++number) {
+    write8(distributor_register(priorities + number), 255 - number);
+  }
   signal_all_to_itself();
+  const std::uint32_t on = has_gicv3() ? 2 : 1;
   while (true) {
-    write32(distributor, 1);
+    write32(distributor, on);
     write32(distributor, 0);
   }
 }

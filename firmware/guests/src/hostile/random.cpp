@@ -34,8 +34,10 @@ void access(std::uint64_t address, std::uint64_t value) {
 }
 
 std::uint64_t random_device(SplitMix64& random) {
-  constexpr std::array<std::uint64_t, 3> devices = {
-      GuestMachine::distributor, GuestMachine::cpu_interface, GuestMachine::console};
+  const std::array<std::uint64_t, 3> devices = {
+      GuestMachine::distributor,
+      has_gicv3() ? GuestMachine::redistributor + 0x1'0000 : GuestMachine::cpu_interface,
+      GuestMachine::console};
   return devices[random.next() % devices.size()];
 }
 

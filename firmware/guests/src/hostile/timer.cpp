@@ -5,6 +5,7 @@
 
 #include "attack.hpp"
 #include "cpu.hpp"
+#include "interrupts.hpp"
 #include "latenz/split_mix.hpp"
 #include "parameters.hpp"
 
@@ -25,6 +26,7 @@ void storm(std::uint32_t /*step*/) {
 }
 
 void set_to_past_and_future(std::uint32_t step) {
+  behave(Manners::stops_timer);
   Cpu::enable_interrupts();
   constexpr std::array<std::uint64_t, 6> times = {
       0, ~std::uint64_t{0}, 1, std::uint64_t{1} << 63U, (std::uint64_t{1} << 63U) - 1, 1000};
@@ -34,6 +36,7 @@ void set_to_past_and_future(std::uint32_t step) {
 
 /// Each time just ahead, so that it fires somewhere in the hypervisor.
 void set_just_ahead(std::uint32_t step) {
+  behave(Manners::stops_timer);
   Cpu::enable_interrupts();
   SplitMix64 random(parameters().seed + step);
   VirtualTimer::compare(VirtualTimer::count() + (random.next() % 4096));

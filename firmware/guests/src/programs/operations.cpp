@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "../hostile/access.hpp"
+#include "../hostile/gic_registers.hpp"
 #include "cpu.hpp"
 #include "guest.hpp"
 #include "program.hpp"
@@ -25,7 +26,7 @@ void pause(const Operation& own) { Cpu::pause(own.value % 4096); }
 
 /// `place`: offset; its lowest bits choose a byte, half a word, a word.
 void write_distributor(const Operation& own) {
-  const std::uint64_t address = distributor + (own.place % 0x1000U);
+  const std::uint64_t address = distributor_register(own.place % 0x1000U);
   if (own.place % 4 == 1) {
     write8(address, own.value);
   } else if (own.place % 4 == 2) {
@@ -35,18 +36,31 @@ void write_distributor(const Operation& own) {
   }
 }
 
-void read_distributor(const Operation& own) { read32(distributor + (own.place & 0xFFCU)); }
+void read_distributor(const Operation& own) { read32(distributor_register(own.place & 0xFFCU)); }
 
+/// `place`: which register of a GICv3, or its offset.
 void write_interface(const Operation& own) {
-  write32(interface + (own.place & 0x1FFCU), own.value);
+  if (!has_gicv3()) return write32(interface + (own.place & 0x1FFCU), own.value);
+  constexpr auto registers = std::to_array<void (*)(std::uint32_t)>({
+      Interface::control,
+      Interface::mask,
+      Interface::binary_point,
+      Interface::end,
+      Interface::deactivate,
+      [](std::uint32_t value) { Interface::active_priorities(0, value); },
+      [](std::uint32_t value) { Interface::active_priorities(1, value); },
+  });
+  registers[own.place / 4 % registers.size()](own.value);
 }
 
-void read_interface(const Operation& own) { read32(interface + (own.place & 0x1FFCU)); }
+void read_interface(const Operation& own) {
+  has_gicv3() ? Interface::acknowledge() : read32(interface + (own.place & 0x1FFCU));
+}
 
 void acknowledge_and_end(const Operation& /*own*/) { Interrupts::end(Interrupts::acknowledge()); }
 
 /// `value`: the number, and the filter and targets of GICD_SGIR.
-void signal_itself(const Operation& own) { write32(distributor + 0xF00, own.value); }
+void signal_itself(const Operation& own) { Interface::signal(own.value); }
 
 /// `value`: how many ticks ahead, none if it is odd; `place`: the control register.
 void set_timer(const Operation& own) {
@@ -131,21 +145,14 @@ void await(const Operation& own) {
 /// Its own timer's interrupt, which is there again as soon as it was ended.
 void take_timer_again(const Operation& /*own*/) {
   VirtualTimer::compare(0);
-  asm volatile(
-      "msr cntv_ctl_el0, xzr\n"
-      " msr cntv_ctl_el0, %1\n"
-      " ldr w9, [%0, #0x0C]\n"
-      " str w9, [%0, #0x10]" ::"r"(interface),
-      "r"(std::uint64_t{1})
-      : "x9", "memory");
+  VirtualTimer::control(0);
+  VirtualTimer::control(1);
+  Interrupts::end(Interrupts::acknowledge());
 }
 
 /// More than there are list registers.
 void signal_all(const Operation& /*own*/) {
-  constexpr std::uint32_t to_itself = 2U << 24U;
-  for (std::uint32_t number = 0; number < 16; ++number) {
-    write32(distributor + 0xF00, to_itself | number);
-  }
+  for (std::uint32_t number = 0; number < 16; ++number) Interface::signal_itself(number);
 }
 
 constexpr auto operations = std::to_array<void (*)(const Operation&)>({
@@ -179,20 +186,21 @@ bool ends_interrupts() { return ends; }
 
 /// Everything active is deactivated by its number, which the running priority does not hinder.
 void begin_afresh() {
-  constexpr std::uint64_t control = interface;
-  constexpr std::uint64_t active_priorities = interface + 0xD0;
-  constexpr std::uint64_t deactivate = interface + 0x1000;
   constexpr std::uint32_t software_generated = 16;
   VirtualTimer::control(0);
   ends = true;
-  write32(control, 0x201);  // ending and deactivating are two things
-  write32(active_priorities, 0);
+  Interface::control(Interface::enable | Interface::end_only_drops_priority);
+  Interface::active_priorities(0, 0);
+  Interface::active_priorities(1, 0);
   const InformationPage& known = information();
   for (std::uint32_t number = 0; number < software_generated; ++number) {
-    write32(deactivate, number);
+    Interface::deactivate(number);
   }
-  write32(deactivate, GuestMachine::virtual_timer_interrupt);
-  for (std::uint32_t i = 0; i < known.sources; ++i) write32(deactivate, known.source[i].interrupt);
+  Interface::deactivate(GuestMachine::virtual_timer_interrupt);
+  for (std::uint32_t i = 0; i < known.sources; ++i) {
+    Interface::deactivate(known.source[i].interrupt);
+  }
+  Interface::control(Interface::enable);
   for (std::uint32_t i = 0; i < known.sources; ++i) Interrupts::start(known.source[i].interrupt);
   Interrupts::start(GuestMachine::virtual_timer_interrupt);
 }

@@ -4,50 +4,33 @@
 
 #include <cstdint>
 
+#include "aarch64/distributor_banks.hpp"
 #include "aarch64/mmio.hpp"
-#include "boards/board.hpp"
+#include "gic_places.hpp"
 #include "gic_registers.hpp"
 #include "list_entry.hpp"
 
 namespace latenz::hypervisor {
 
 /// The distributor; `start` once, the rest by any CPU for what is its own.
-class Distributor {
+class Distributor : public DistributorBanks<Distributor> {
  public:
-  void start(const Board& board);
+  void start(const GicPlaces& places);
   /// Private interrupts of the CPU this runs on: all off, slot timer before arrivals before others.
   void start_private() const;
-  void enable(std::uint32_t id) const { write_bit(Gicd::set_enable, id); }
-  void disable(std::uint32_t id) const { write_bit(Gicd::clear_enable, id); }
-  /// The same for each ID whose bit is set in a bank of 32.
-  void enable_all(std::uint32_t bank, std::uint32_t bits) const {
-    write_bank(Gicd::set_enable, bank, bits);
-  }
-  void disable_all(std::uint32_t bank, std::uint32_t bits) const {
-    write_bank(Gicd::clear_enable, bank, bits);
-  }
-  void clear_all_active(std::uint32_t bank, std::uint32_t bits) const {
-    write_bank(Gicd::clear_active, bank, bits);
-  }
-  void set_active(std::uint32_t id) const { write_bit(Gicd::set_active, id); }
-  void clear_active(std::uint32_t id) const { write_bit(Gicd::clear_active, id); }
-  void clear_pending(std::uint32_t id) const { write_bit(Gicd::clear_pending, id); }
   void route(std::uint32_t id, std::uint32_t cpu) const;
 
  private:
-  void write_bit(std::uint32_t registers, std::uint32_t id) const {
-    write_bank(registers, id / 32, 1U << (id % 32));
-  }
-  void write_bank(std::uint32_t registers, std::uint32_t bank, std::uint32_t bits) const {
-    Mmio::write32(base_ + registers + (std::uint64_t{bank} * 4), bits);
-  }
+  friend DistributorBanks<Distributor>;
+
+  [[nodiscard]] std::uint64_t frame(std::uint32_t /*bank*/) const { return base_; }
   std::uint64_t base_ = 0;
 };
 
 /// The interface of the CPU this runs on.
 class CpuInterface {
  public:
-  explicit constexpr CpuInterface(std::uint64_t base) : base_(base) {}
+  explicit constexpr CpuInterface(const GicPlaces& places) : base_(places.cpu_interface) {}
   CpuInterface() = default;
 
   void start() const {
@@ -74,7 +57,7 @@ class VirtualControl {
   using Entry = Gicv2ListEntry;
   using ActivePriorities = std::uint32_t;
 
-  explicit constexpr VirtualControl(std::uint64_t base) : base_(base) {}
+  explicit constexpr VirtualControl(const GicPlaces& places) : base_(places.virtual_control) {}
   VirtualControl() = default;
 
   [[nodiscard]] std::uint32_t control() const { return Mmio::read32(base_ + Gich::control); }
@@ -104,15 +87,6 @@ class VirtualControl {
 
  private:
   std::uint64_t base_ = 0;
-};
-
-extern Distributor board_distributor;
-extern VirtualControl list_registers;  ///< of the CPU this runs on
-
-/// Where guests' interrupts come from.
-struct BoardGic {
-  static const VirtualControl& lists() { return list_registers; }
-  static const Distributor& distributor() { return board_distributor; }
 };
 
 }  // namespace latenz::hypervisor
