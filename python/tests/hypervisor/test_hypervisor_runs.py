@@ -153,7 +153,7 @@ def test_a_run_that_learned_is_within_the_bounds_that_bound_tells(tmp_path):
     assert (latency_ns > after.of(source.name).wcrt_ns).any()
 
 
-@pytest.mark.parametrize("bench", ["virt", "zcu102"])
+@pytest.mark.parametrize("bench", ["virt", "virt-gicv3", "zcu102"])
 def test_partitions_of_other_processors_run_beside(tmp_path, bench):
     alone = '[[partition]]\nname = "alone"\nguest = "victim"\ncpu = 1\n'
     shared = '[[shared]]\nname = "m"\nsize = "8 KiB"\npartitions = ["P1", "alone"]\n'
