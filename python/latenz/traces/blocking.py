@@ -1,5 +1,6 @@
 """For whom a thread slept: the threads that it waited for, and what kept those from their work."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -188,9 +189,11 @@ class Locks:
     def of(self, pid: int, start_ns: int) -> Lock | None:
         """Return what a thread waited for when it went to sleep at a time; None: not told."""
         name, boosted, is_of_memory, found = "", "", False, False
-        for each in self._events:
-            near = start_ns - _WAY_TO_SLEEP_NS <= each.t_ns <= start_ns
-            if each.pid != pid or not near:
+        since_ns = start_ns - _WAY_TO_SLEEP_NS
+        first = bisect_left(self._events, since_ns, key=lambda each: each.t_ns)
+        last = bisect_right(self._events, start_ns, key=lambda each: each.t_ns)
+        for each in self._events[first:last]:
+            if each.pid != pid:
                 continue
             found = True
             if each.name == "contention_begin":

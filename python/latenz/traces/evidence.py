@@ -37,6 +37,9 @@ class Tally:
         notes: What else is known of it.
         alternatives: What else it could be.
         record: Events that would decide.
+        share_ns: The net time of each part.
+        seen: When each part came: they are counted.
+        total_ns: The net time of all parts.
     """
 
     confidence: Confidence = "certain"
@@ -45,6 +48,7 @@ class Tally:
     record: set[str] = field(default_factory=set)
     share_ns: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     seen: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    total_ns: int = 0
 
     def add(self, name: str, stretch: Stretch) -> None:
         """Add a stretch of a CPU's time."""
@@ -53,6 +57,7 @@ class Tally:
     def add_time(self, name: str, length_ns: int, entered_ns: int) -> None:
         """Add a time; parts of one thing have the same `entered_ns`."""
         self.share_ns[name] += length_ns
+        self.total_ns += length_ns
         self.seen[name].add(entered_ns)
 
     def doubt(self, confidence: Confidence, alternative: str = "", *record: str) -> None:
@@ -67,14 +72,10 @@ class Tally:
         for name, ns in other.share_ns.items():
             self.share_ns[name] += ns
             self.seen[name] |= other.seen[name]
+        self.total_ns += other.total_ns
         self.notes |= other.notes
         self.doubt(other.confidence, "", *other.record)
         self.alternatives |= other.alternatives
-
-    @property
-    def total_ns(self) -> int:
-        """The net time of all parts."""
-        return sum(self.share_ns.values())
 
     @property
     def count(self) -> int:

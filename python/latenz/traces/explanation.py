@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from latenz.traces.scene import Scene
 
 State = Literal["due", "ready", "running", "blocked"]
+Work = dict[tuple[str, int], tuple[int, int]]
+"""By kind of work and thread: how often it was seen, and for how long (ns)."""
 
 _REAL_TIME = 100  # priorities below, as the kernel counts, are real-time
 _STORM_COUNT = 10
@@ -69,8 +71,8 @@ class Explanation:
         self.tallies: dict[str, Tally] = defaultdict(Tally)
         self._chosen: dict[int, Choice | None] = {}
         self._moves: list[str] = []
-        self._interrupted_ns: dict[Phase, int] = {}
-        self._work: dict[Phase, dict[tuple[str, int], tuple[int, int]]] = {}
+        self._interrupted_ns: dict[tuple[int, int], int] = {}
+        self._work: dict[tuple[int, int], tuple[int, Work]] = {}
 
     def cause(self, rank: int) -> Cause:
         """Return why it was so long; rank: 1 is the longest wait."""
@@ -341,25 +343,28 @@ class Explanation:
 
     def _interrupted_before(self, phase: Phase, stretch: Stretch) -> bool:
         """Return whether an interrupt was taken after the timer was due and before a stretch."""
-        if phase not in self._interrupted_ns:
-            self._interrupted_ns[phase] = next(
+        key = phase.cpu, phase.start_ns
+        if key not in self._interrupted_ns:
+            self._interrupted_ns[key] = next(
                 (
                     each.start_ns
-                    for each in self.scene.occupancy.of(phase.cpu, phase.start_ns, phase.end_ns)
+                    for each in self.scene.occupancy.of(*key, self.window.end_ns)
                     if each.kind == "interrupt" and each.entered_ns > phase.start_ns
                 ),
-                phase.end_ns,
+                self.window.end_ns,
             )
-        return self._interrupted_ns[phase] < stretch.start_ns
+        return self._interrupted_ns[key] < stretch.start_ns
 
     def _worked(self, phase: Phase, stretch: Stretch) -> bool:
         """Return whether the same thread left other traces meanwhile: the CPU was running."""
-        if phase not in self._work:
-            work = self._work[phase] = {}
-            for each in self.scene.occupancy.of(phase.cpu, phase.start_ns, phase.end_ns):
+        key = phase.cpu, phase.start_ns
+        known_ns, work = self._work.get(key, (phase.start_ns, {}))
+        if known_ns < phase.end_ns:  # others with the same start go on where this one ends
+            for each in self.scene.occupancy.of(phase.cpu, known_ns, phase.end_ns):
                 count, total_ns = work.get((each.kind, each.pid), (0, 0))
                 work[each.kind, each.pid] = (count + 1, total_ns + each.length_ns)
-        count, total_ns = self._work[phase].get((stretch.kind, stretch.pid), (0, 0))
+            self._work[key] = phase.end_ns, work
+        count, total_ns = work.get((stretch.kind, stretch.pid), (0, 0))
         return count > 1 and stretch.length_ns < 0.9 * total_ns
 
     def _idle(self, stretch: Stretch, phase: Phase) -> None:

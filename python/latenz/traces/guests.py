@@ -16,7 +16,7 @@ from latenz.traces.explaining import (
     most_events,
     ranked,
 )
-from latenz.traces.host_clock import HostClock, host_clock
+from latenz.traces.host_clock import MOST_COMPARED, HostClock, host_clock
 from latenz.traces.reader import RecordedTrace, open_trace
 from latenz.traces.scene import Scene, with_rest
 from latenz.traces.vcpu import GuestWait, VcpuTime
@@ -56,6 +56,7 @@ class Guest:
             "error_ns": self.clock.error_ns,
             "checked_events": self.clock.checked,
             "events_outside": self.clock.outside,
+            "compared_at_most": MOST_COMPARED if self.clock.is_cut else None,
             "vcpus": [{"cpu": cpu, "pid": pid} for cpu, pid in sorted(self.clock.vcpus.items())],
         }
 
@@ -77,6 +78,8 @@ class Guest:
             )
         elif self.clock.checked == 0:
             told += "; none of its events lies where the host's trace could confirm that"
+        if self.clock.is_cut:
+            told += f"; only the first {MOST_COMPARED:,} events of each were compared"
         return told
 
 

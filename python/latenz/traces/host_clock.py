@@ -7,7 +7,7 @@ clocks belong together is checked by that, and without anything else it is found
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     Times = NDArray[np.int64]
 
-_MOST = 1 << 20  # events of a file that are looked at
+MOST_COMPARED = 1 << 20
+"""By so many of a guest's events, and of its host's entries and exits, clocks are joined."""
+_RUNS = ("kvm_entry", "kvm_exit")
 _MICROSECOND = 1_000
 _ROUNDING_NS = 2  # of cycles into ns, once on each side
 _MOST_OUTSIDE = 0.01
@@ -59,6 +61,7 @@ class HostClock:
         checked: How many events of the guest were compared with entries and exits.
         outside: How many of these lie outside of the guest, which cannot be.
         vcpus: The host's thread by the number of the guest's CPU.
+        is_cut: One of the traces has more than `MOST_COMPARED` events: the rest was not compared.
     """
 
     method: Method
@@ -67,6 +70,7 @@ class HostClock:
     checked: int
     outside: int
     vcpus: Mapping[int, int]
+    is_cut: bool = False
 
 
 class _Runs(NamedTuple):
@@ -96,6 +100,20 @@ def host_clock(
     Raises:
         BadInput: It cannot be told, or the host's trace has no entries and exits of the guest.
     """
+    names = host_summary.names or {}
+    runs = sum(names.get(each, 0) for each in _RUNS)
+    is_cut = max(runs, guest_summary.events) > MOST_COMPARED
+    try:
+        clock = _joined(host, host_summary, guest, guest_summary)
+    except BadInput as mistake:
+        told = f", by the first {MOST_COMPARED:,} events" if is_cut else ""
+        raise BadInput(mistake.what + told, mistake.where, mistake.remedy) from None
+    return replace(clock, is_cut=is_cut)
+
+
+def _joined(
+    host: RecordedTrace, host_summary: Summary, guest: RecordedTrace, guest_summary: Summary
+) -> HostClock:
     runs = _runs(host)
     if not runs:
         raise BadInput(
@@ -103,7 +121,7 @@ def host_clock(
         )
     names = _names(host_summary, guest_summary)
     for method, argument in _told(host, host_summary, guest_summary):
-        moved = _by(1, RecordedTrace(guest.path, argument).times((), _MOST))
+        moved = _by(1, RecordedTrace(guest.path, argument).times((), MOST_COMPARED))
         vcpus = _vcpus(moved, runs, host_summary, names)
         found = _together(moved, runs, vcpus)
         if _is_believable(found) and (method != "tsc-offset" or _is_confirmed(found, moved)):
@@ -156,7 +174,7 @@ def _tsc_offsets(host: RecordedTrace, summary: Summary) -> list[int]:
     """Return how many cycles guests' counters are ahead of the host's, the last told first."""
     if "kvm_write_tsc_offset" not in (summary.names or {}):
         return []
-    rows = host.times(("kvm_write_tsc_offset",), _MOST)
+    rows = host.times(("kvm_write_tsc_offset",), MOST_COMPARED)
     windows = [(int(t_ns), int(t_ns)) for t_ns in np.unique(rows[-64:, 0])]
     events = [each for each in host.events(windows, 64) if each.name == "kvm_write_tsc_offset"]
     found = [_signed(number(each, "next_tsc_offset", 0)) for each in reversed(events)]
@@ -182,7 +200,7 @@ def _grouped(column: int, rows: "Times") -> dict[int, "Times"]:
 
 def _runs(host: RecordedTrace) -> dict[int, _Runs]:
     found = {}
-    for pid, own in _grouped(2, host.times(("kvm_entry", "kvm_exit"), _MOST)).items():
+    for pid, own in _grouped(2, host.times(_RUNS, MOST_COMPARED)).items():
         enters = (own[:-1, 3] == 0) & (own[1:, 3] == 1)
         if enters.any():
             found[pid] = _Runs(own[:-1, 0][enters], own[1:, 0][enters])
@@ -265,7 +283,7 @@ class _Matching:
         names: RecordedGuest | None,
     ) -> None:
         self._guest = guest
-        self._rows = guest.times((), _MOST)
+        self._rows = guest.times((), MOST_COMPARED)
         self._runs = runs
         self._host = host
         self._names = names
@@ -333,7 +351,7 @@ class _Matching:
         pauses = entries[1:] - exits[:-1]
         woken = entries[1:][pauses >= _SILENCE_NS]
         first = times[1:][np.diff(times) >= _SILENCE_NS]
-        woken = woken if len(woken) else entries
+        woken = (woken if len(woken) else entries)[: _MOST_DISTANCES // _FEWEST]
         first = first if len(first) else times
         first = first[: max(_FEWEST, _MOST_DISTANCES // len(woken))]
         distances = (woken[None, :] - first[:, None]).ravel()

@@ -1,7 +1,7 @@
 """Interrupts that one CPU sends another, and who sent them."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -63,7 +63,8 @@ class Senders:
         sent = self._of(cpu, stretch)
         if sent is not None and "flush_tlb" in sent.function:
             return True
-        return any(stretch.entered_ns <= t_ns <= stretch.end_ns for t_ns in self._shootdowns[cpu])
+        times = self._shootdowns[cpu]
+        return bisect_right(times, stretch.end_ns) > bisect_left(times, stretch.entered_ns)
 
     def _of(self, cpu: int, stretch: "Stretch") -> _Sent | None:
         sent = self._sent.get(cpu, [])

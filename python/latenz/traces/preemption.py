@@ -33,6 +33,8 @@ _SECTIONS = {
     "irq_enable": ("interrupts", False),
 }
 
+_OPENED: tuple[Held, ...] = ("interrupts", "preemption")
+
 
 class Hold(NamedTuple):
     """What kept a thread on its CPU, and the function that saw to it; empty if nothing tells."""
@@ -64,7 +66,7 @@ class Preemption:
     def __init__(self, events: "Sequence[Event]") -> None:
         self._states: dict[int, list[_State]] = defaultdict(list)
         self._asked: dict[int, list[int]] = defaultdict(list)
-        self._sections: dict[int, list[_Section]] = defaultdict(list)
+        self._sections: dict[tuple[int, Held], list[_Section]] = defaultdict(list)
         self._open: dict[tuple[int, Held], tuple[int, str]] = {}
         switches = 0
         self._counted = 0
@@ -80,7 +82,7 @@ class Preemption:
         self.is_counted = self._counted > 0 or switches == 0
         """Does the kernel count how often preemption is disabled? Its switches show it."""
         for (cpu, held), (start_ns, caller) in self._open.items():
-            self._sections[cpu].append(_Section(start_ns, 2**63, held, caller))
+            self._sections[cpu, held].append(_Section(start_ns, 2**63, held, caller))
 
     def asked(self, cpu: int, start_ns: int, end_ns: int) -> bool:
         """Return whether the thread on a CPU was seen to be asked to make way meanwhile."""
@@ -109,10 +111,15 @@ class Preemption:
 
     def _longest(self, cpu: int, start_ns: int, end_ns: int) -> _Section | None:
         """Return the section that took most of a stretch, if it took half of it."""
-        sections = self._sections.get(cpu, ())
-        parts = [
-            (min(each.end_ns, end_ns) - max(each.start_ns, start_ns), each) for each in sections
-        ]
+        parts = []
+        for held in _OPENED:  # sections of one kind do not overlap
+            sections = self._sections.get((cpu, held), [])
+            first = bisect_right(sections, start_ns, key=lambda each: each.end_ns)
+            last = bisect_left(sections, end_ns, key=lambda each: each.start_ns)
+            parts += [
+                (min(each.end_ns, end_ns) - max(each.start_ns, start_ns), each)
+                for each in sections[first:last]
+            ]
         length_ns, section = max(parts, key=lambda part: part[0], default=(0, None))
         return section if 2 * length_ns >= end_ns - start_ns > 0 else None
 
@@ -122,7 +129,7 @@ class Preemption:
         if begins:
             self._open.setdefault(key, (event.t_ns, _caller(event)))
         elif (opened := self._open.pop(key, None)) is not None:
-            self._sections[event.cpu].append(_Section(opened[0], event.t_ns, key[1], opened[1]))
+            self._sections[key].append(_Section(opened[0], event.t_ns, key[1], opened[1]))
 
     def _state(self, event: "Event", state: flags.Flags) -> None:
         if state.resched:

@@ -104,7 +104,9 @@ class Scene:
 
     def of_thread(self, pid: int, start_ns: int, end_ns: int) -> "list[Event]":
         """Return what the scheduler did with a thread in a window, in order."""
-        return [each for each in self._of_pid.get(pid, ()) if start_ns <= each.t_ns <= end_ns]
+        events = self._of_pid.get(pid, [])
+        first = bisect_left(events, start_ns, key=lambda each: each.t_ns)
+        return events[first : bisect_right(events, end_ns, key=lambda each: each.t_ns)]
 
     def hardware_says(self, start_ns: int, end_ns: int) -> bool:
         """Return whether a tracer saw the hardware take the CPU away in a window."""

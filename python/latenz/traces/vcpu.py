@@ -7,7 +7,7 @@ host.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -132,14 +132,18 @@ class VcpuTime(Explanation):
         self._losses = losses
         self._clip = window.start_ns, window.end_ns
         self._followed_phases = self._phases()
+        self._phase_ends = [each.end_ns for each in self._followed_phases]
+        self._slept_in = {
+            self._whereabouts.at(each.start_ns).entered_ns
+            for each in self._followed_phases
+            if each.state in ("blocked", "due")
+        }
+        """When the exits began in which the thread slept, as far as the wait shows."""
 
     def take(self, start_ns: int, end_ns: int) -> int:
         """Account for what the host took of a stretch of the guest's time; return how much (ns)."""
         before_ns = self._given_ns()
-        for phase in self._followed_phases:
-            first, last = max(start_ns, phase.start_ns), min(end_ns, phase.end_ns)
-            if last <= first:
-                continue
+        for phase, first, last in self._within(start_ns, end_ns):
             if phase.state == "running":
                 self._ran(phase, first, last)
             elif phase.state == "ready":
@@ -157,10 +161,10 @@ class VcpuTime(Explanation):
             least_ns: Of a silence that explains the wait.
         """
         times = [
-            (max(first, phase.start_ns), min(last, phase.end_ns), phase.cpu)
-            for phase in self._followed_phases
+            (first, last, phase.cpu)
+            for phase, since_ns, until_ns in self._within(start_ns, end_ns)
             if phase.state == "running"
-            for first, last, segment in self._whereabouts.between(start_ns, end_ns)
+            for first, last, segment in self._whereabouts.between(since_ns, until_ns)
             if segment.kind == "guest"
         ]
         first, last, cpu = max(times, key=lambda each: each[1] - each[0], default=(0, 0, -1))
@@ -168,6 +172,16 @@ class VcpuTime(Explanation):
             self.scene.hardware_says(first, last)
             or self.scene.others_silent(cpu, first, last) is True
         )
+
+    def _within(self, start_ns: int, end_ns: int) -> Iterator[tuple[Phase, int, int]]:
+        """Give the phases of a part of the wait, with from when until when they are in it."""
+        for place in range(bisect_right(self._phase_ends, start_ns), len(self._phase_ends)):
+            phase = self._followed_phases[place]
+            first, last = max(start_ns, phase.start_ns), min(end_ns, phase.end_ns)
+            if first >= end_ns:
+                return
+            if last > first:
+                yield phase, first, last
 
     def _given_ns(self) -> int:
         return sum(tally.total_ns for tally in self.tallies.values())
@@ -237,18 +251,10 @@ class VcpuTime(Explanation):
             self._gone(part)
         elif segment.is_nested:
             self.tallies["nested-exit"].add(f"{segment.reason}, {where}", part)
-        elif segment.reason in IDLE_REASONS and self._slept_in(segment):
+        elif segment.reason in IDLE_REASONS and segment.entered_ns in self._slept_in:
             self.tallies["halt-wakeup"].add(where, part)
         else:
             self.tallies[f"exit:{segment.reason}"].add(where, part)
-
-    def _slept_in(self, segment: _Segment) -> bool:
-        """Return whether the thread slept for an exit, as far as the wait shows."""
-        return any(
-            phase.state in ("blocked", "due")
-            and self._whereabouts.at(phase.start_ns).entered_ns == segment.entered_ns
-            for phase in self._followed_phases
-        )
 
     def _on_cpu(self, phase: Phase, cpu: int, start_ns: int, end_ns: int) -> None:
         """The thread depended on a CPU on which it did not run."""

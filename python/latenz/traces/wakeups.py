@@ -112,6 +112,7 @@ class Wakings:
 
     def __init__(self, events: "Sequence[Event]") -> None:
         self._wakings = [each for each in events if each.name in ("sched_waking", "sched_wakeup")]
+        self._waking_times = [each.t_ns for each in self._wakings]
         self._switches = [each for each in events if each.name == "sched_switch"]
         self._switch_times = [each.t_ns for each in self._switches]
         self._throttles = _throttles(self._switches)
@@ -162,10 +163,10 @@ class Wakings:
         self, window: Window, cpu: int, start_ns: int, end_ns: int
     ) -> tuple[int, int] | None:
         """Return since when in a window a CPU ran what is less urgent, and when that had begun."""
-        throttles = self._throttles.get(cpu, ())
-        begun = [since for since, until in throttles if since <= start_ns < until]
-        if begun:
-            return start_ns, begun[0]
+        throttles = self._throttles.get(cpu, [])
+        place = bisect_right(throttles, start_ns, key=lambda each: each[0]) - 1
+        if place >= 0 and start_ns < throttles[place][1]:
+            return start_ns, throttles[place][0]
         switches = [
             each
             for each in self._between(start_ns, end_ns)
@@ -193,9 +194,9 @@ class Wakings:
             for each in switches[:1]
         ):
             return start_ns - 1  # it left itself, and never was off the queue
-        for each in self._wakings:
-            is_own = start_ns - _RIGHT_BEFORE_NS <= each.t_ns <= end_ns
-            if not is_own or number(each, "pid", -1) != window.pid:
+        first = bisect_left(self._waking_times, start_ns - _RIGHT_BEFORE_NS)
+        for each in self._wakings[first : bisect_right(self._waking_times, end_ns)]:
+            if number(each, "pid", -1) != window.pid:
                 continue
             if each.name == "sched_wakeup" or each.cpu == cpu:
                 return max(each.t_ns, start_ns)

@@ -20,7 +20,10 @@ counters() { # name
 # What the guest's kernel does while it measures, told with the times of CLOCK_MONOTONIC.
 tracing=/sys/kernel/tracing
 start_trace() {
-  mount -t tracefs tracefs $tracing || return
+  mount -t tracefs tracefs $tracing || {
+    note "nothing was traced: this kernel has no tracefs"
+    return
+  }
   echo mono >$tracing/trace_clock
   echo 8192 >$tracing/buffer_size_kb
   for event in $(option trace); do
@@ -29,8 +32,12 @@ start_trace() {
 }
 
 stop_trace() {
+  [ -e $tracing/tracing_on ] || return
   echo 0 >$tracing/tracing_on
-  cat $tracing/trace >/results/trace.txt
+  cat $tracing/trace >/results/trace.txt || { # as text it is larger than the ring, and memory too
+    rm -f /results/trace.txt
+    note "the trace does not fit into the memory of the virtual machine"
+  }
 }
 
 for module in $(option modules); do modprobe "$module"; done
