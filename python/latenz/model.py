@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 Form = Literal["samples", "histogram", "summary"]
 Line = Annotated[str, AfterValidator(printable_line)]
 """One line of text that people read: what could steer a terminal is written out, as `\\x1b`."""
+MOST_OF_LINE = 4096
+"""Characters that are kept of a line which a file gives, such as a command."""
 Nanoseconds = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 """A time or a latency, as it fits in 64 bits."""
 Count = Annotated[int, Field(ge=0, lt=2**62)]
@@ -157,6 +159,15 @@ class Metadata(_Record):
     """System Management Interrupts of the CPU meanwhile; None: not known."""
     machine: Line | None = None
     kernel: Line | None = None
+    command: Line | None = None
+    """How the tool was called, where that is not the run's own command."""
+    measured: Line | None = None
+    """When measuring began, in ISO 8601 or as the source writes it; None: not known, or the run's
+    own time."""
+    priority: Annotated[int, Field(ge=0, lt=2**31)] | None = None
+    """Real-time priority of the measuring thread; None: not known."""
+    time_base_assumed: bool = False
+    """The source does not tell which clock was read; its format's usual one was taken."""
     resolution_ns: int = Field(default=1, ge=1, lt=2**62)
     """Step of the values; a value v stands for [v, v + resolution_ns)."""
     period_ns: Annotated[int, Field(gt=0, lt=2**62)] | None = None

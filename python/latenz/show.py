@@ -11,9 +11,11 @@ from latenz.console import Console
 from latenz.control import Control
 from latenz.durations import format_duration
 from latenz.model import HANDLINGS, Handling
+from latenz.provenance import Origin, in_words
 from latenz.statistics import Figures, Summary, Verdict, views_in_words
 from latenz.statistics.joint import jointly, over_runs
 
+_ORIGINS = 8  # lines about where sample sets come from; more are counted
 _NAMED = 3  # sets of a note; more are counted
 _PIPE_WIDTH = 160  # where no terminal says how wide it is, nothing need be cut
 _VERDICT_STYLE = {"meets": "green", "violates": "bold red", "not shown": "yellow"}
@@ -43,6 +45,18 @@ def print_summaries(summaries: Sequence[Summary], console: Console | None = None
         console.print(line, style="dim")
     for sentence in together(summaries):  # last: what one came for
         console.print(sentence, highlight=False)
+
+
+def print_origins(known: Sequence[Origin], console: Console | None = None) -> None:
+    """Print which file or run the sample sets are of, and what is known of their measurement."""
+    console = console or Console()
+    if not console.is_terminal:
+        console.width = _PIPE_WIDTH
+    total = sum(len(each.sets) for each in known)
+    for each in known[:_ORIGINS]:
+        console.print(f"{_of(each.sets, total)}: {in_words(each)}", style="dim", highlight=False)
+    if len(known) > _ORIGINS:
+        console.print(f"and {len(known) - _ORIGINS} more sources: --json lists them", style="dim")
 
 
 def _notes(summaries: Sequence[Summary]) -> list[str]:

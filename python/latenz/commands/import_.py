@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 def command(
     file: Annotated[Path, typer.Argument(help="Output of a measuring tool.")],
     output: Annotated[Path, typer.Option("-o", help="Run folder to write; must not exist yet.")],
+    title: Annotated[
+        str | None, typer.Option(help="How reports call the run; the folder's name if absent.")
+    ] = None,
     *,
     importing: dict[str, Any],
 ) -> None:
@@ -31,17 +34,17 @@ def command(
 
     with counting(f"reading {file.name}", _size(file), counts=False) as progress:
         sample_sets = importers.read(file, progress=progress, **importing)
-        _write(output, sample_sets)
+        _write(output, sample_sets, title)
     typer.echo(f"{output}: {len(sample_sets)} sample sets from {file}", err=True)
 
 
-def _write(output: Path, sample_sets: "list[SampleSet]") -> None:
+def _write(output: Path, sample_sets: "list[SampleSet]", title: str | None) -> None:
     """Write a run that appears when it is whole."""
     from latenz.files import appearing_folder
     from latenz.store.run import RunWriter
 
     with appearing_folder(output) as folder:
-        writer = RunWriter(folder, command=sys.argv)
+        writer = RunWriter(folder, command=sys.argv, title=title)
         for sample_set in sample_sets:
             writer.add(sample_set)
         writer.close()

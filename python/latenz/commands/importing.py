@@ -30,6 +30,9 @@ _OPTIONS = {
         "With --start: a start while one is open is: drop (default), restart, queue."
     ),
     "clock_period": _option('ILA: period of its clock, such as "10 ns".'),
+    "machine": _option("What the file was measured on, such as 'relay 7, Cortex-A53'."),
+    "measured": _option("When it was measured, such as 2026-11-21 or 2026-11-21T14:30Z."),
+    "note": _option("What else a reader of its figures must know."),
 }
 
 
@@ -71,7 +74,22 @@ def _checked(told: dict[str, str | None]) -> dict[str, Any]:
         found["time_base"] = TimeBase(_one_of(time_base, "time base", "--time-base", _TIME_BASES))
     if (unit := found.pop("unit", None)) is not None:
         found["unit_ns"] = _UNITS[_one_of(unit, "unit", "--unit", tuple(_UNITS))]
+    if (measured := found.get("measured")) is not None:
+        found["measured"] = _moment(measured)
     return found
+
+
+def _moment(text: str) -> str:
+    """Return a date, or a date with a time, as it was written."""
+    from datetime import datetime
+
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(
+            f"{text!r} is no date", "--measured", "write 2026-11-21 or 2026-11-21T14:30Z"
+        ) from None
+    return text
 
 
 def _one_of(text: str, what: str, option: str, known: tuple[str, ...]) -> str:

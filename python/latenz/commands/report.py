@@ -18,6 +18,9 @@ def command(
     deadline: judging.Limits = None,
     for_: judging.Globs = None,
     confidence: Annotated[float, typer.Option(help="Of the bounds on lateness, one-sided.")] = 0.95,
+    title: Annotated[
+        str | None, typer.Option(help="What the page is called; the runs' titles if absent.")
+    ] = None,
     accept_emulated: judging.AcceptEmulated = False,
     force: Force = False,
     *,
@@ -41,7 +44,7 @@ def command(
     names = [each.metadata.name for run in opened for each in run.sample_sets]
     judging.check_matched(asked, names)
     with reading(sum(len(run.sample_sets) for run in opened)) as progress:
-        views = write_report(opened, output, asked, confidence, progress)
+        views = write_report(opened, output, asked, confidence, progress, title)
     summaries = [view.summary for view in views if not view.published]
     if joint := jointly([verdict for each in summaries for verdict in each.deadlines]):
         typer.echo(joint.sentence, err=True)

@@ -29,31 +29,36 @@ def command(
     Example: latenz show results/demo/run --deadline 3ms
     """
     from latenz.control import controls
+    from latenz.provenance import origins
     from latenz.statistics import summarize
     from latenz.statistics.joint import joint_json
     from latenz.store import open_sample_sets
+    from latenz.store.run import info_of
 
     asked = judging.asked_deadlines(deadline, for_)
     sample_sets = open_sample_sets(path, **importing)
     judging.check_matched(asked, [each.metadata.name for each in sample_sets])
     summaries = [summarize(sample_set, asked, confidence) for sample_set in sample_sets]
     robots = controls(path, [each.metadata.name for each in sample_sets])
+    known = origins(sample_sets, info_of(path))
     if json:
         import json as json_module
 
         document: dict[str, object] = {
             "sample_sets": [summary.to_json() for summary in summaries],
             **joint_json(summaries, accept_emulated),
+            "provenance": [each.to_json() for each in known],
         }
         if robots:
             document["control"] = [control.to_json(name) for name, control in robots]
         typer.echo(json_module.dumps(document, indent=1))
     else:
-        from latenz.show import print_controls, print_summaries
+        from latenz.show import print_controls, print_origins, print_summaries
         from latenz.store.run import unfinished
 
         if missing := unfinished(path):
             typer.echo(printable_line(missing))
+        print_origins(known)
         print_summaries(summaries)
         print_controls(robots)
         if not summaries:

@@ -77,7 +77,7 @@ def read(
         raise BadInput(f"cannot be read ({error.strerror or error})", str(path)) from None
     except ValidationError as error:  # a number that no tool prints
         raise BadInput(first_mistake(error), str(path)) from None
-    return _with_samples(source, sets)
+    return [source.with_said(each) for each in _with_samples(source, sets)]
 
 
 def _read_packed(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from latenz.importers.account import account, command_line
 from latenz.importers.bundle import described
 from latenz.importers.sets import (
     Spool,
@@ -66,12 +67,12 @@ def _read_json(source: Source) -> list[SampleSet]:
     if resolution not in (0, 1):
         raise document.bad("resolution_in_ns", f"is {resolution}; known are 0 (us) and 1 (ns)")
     unit_ns = 1 if resolution else 1000
-    command = document.text("cmdline:") or document.text("cmdline") or ""
+    command = command_line(document)
     threads = document.inner("thread").inners()
     cpus = [fields.integer("cpu") if "cpu" in fields.values else -1 for _, fields in threads]
-    known = _environment(document) | {
+    known = account(document) | {
         "tool": _tool(command),
-        "tool_version": document.text("rt_test_version:") or document.text("rt_test_version"),
+        **_threads_settings(command, len(threads)),
         "from_event": "timer expiry due",
         "to_event": "thread runs",
         "resolution_ns": unit_ns,
@@ -92,7 +93,7 @@ def _read_json(source: Source) -> list[SampleSet]:
 def _described(source: Source, value: object, known: Metadata) -> Metadata:
     """Take over what Latenz wrote about a set when it exported it; values are read anew."""
     exported = described(source, json.dumps(value), None).metadata
-    fresh = {"source": known.source, "reported": None, "beyond_range": 0}
+    fresh = {"source": exported.source or known.source, "reported": None, "beyond_range": 0}
     return exported.model_copy(update=fresh)
 
 
@@ -120,14 +121,6 @@ def _json_thread(fields: Fields, known: Metadata, unit_ns: int, size: int | None
     return cells_set(known.model_copy(update=changes), cells, unit_ns)
 
 
-def _environment(document: Fields) -> dict[str, str | None]:
-    if "sysinfo" not in document.values:
-        return {}
-    system = document.inner("sysinfo")
-    kernel = " ".join(part for key in ("release", "version") if (part := system.text(key)))
-    return {"machine": system.text("machine"), "kernel": kernel or None}
-
-
 def _tool(command: str) -> str:
     program = command.split(maxsplit=1)[0].rsplit("/", 1)[-1] if command.strip() else NAME
     return program if re.fullmatch(r"[\w.-]{1,40}", program) else NAME
@@ -135,16 +128,39 @@ def _tool(command: str) -> str:
 
 def _histogram_size(command: str) -> int | None:
     """Return the number of cells that the command line asked for, None if it does not tell."""
+    return _option(command, "hH", ("histogram", "histofall"))
+
+
+def _threads_settings(command: str, threads: int) -> dict[str, int | None]:
+    """Return interval and priority, where all threads have the same.
+
+    Threads of cyclictest have the same with -S only: without, the priority of each is one lower
+    and the interval longer than those of the one before (rt-tests, cyclictest.c).
+    """
+    alike = threads == 1 or bool(re.search(r"\s(?:--smp|-[a-zA-Z]*S)\b", command))
+    if not alike or _tool(command) != NAME:
+        return {}
+    interval_us = _option(command, "i", ("interval",))
+    priority = _option(command, "p", ("priority", "prio"))
+    return {
+        "period_ns": interval_us * 1000 if interval_us else None,
+        "priority": priority,
+    }
+
+
+def _option(command: str, letters: str, names: tuple[str, ...]) -> int | None:
+    """Return the number that a command line gives an option, None if it does not tell."""
     try:
         words = shlex.split(command[:10_000])
     except ValueError:
         return None
-    options = re.compile(r"(?:--(?:histogram|histofall)=|-[hH])(\d{1,9})?")
+    option = re.compile(rf"(?:--(?:{'|'.join(names)})=|-[{letters}])(\d{{1,9}})?")
+    long = {f"--{name}" for name in names}
     for word, following in pairwise([*words, ""]):
-        if match := options.fullmatch(word):
-            size = match[1] or following
-            return int(size) if re.fullmatch(r"\d{1,9}", size) else None
-        if word in ("--histogram", "--histofall") and re.fullmatch(r"\d{1,9}", following):
+        if match := option.fullmatch(word):
+            number = match[1] or following
+            return int(number) if re.fullmatch(r"\d{1,9}", number) else None
+        if word in long and re.fullmatch(r"\d{1,9}", following):
             return int(following)
     return None
 
@@ -158,6 +174,7 @@ class _Status:
     period_ns: int
     reported: Reported
     unit_ns: int
+    priority: int | None
 
 
 @dataclass
@@ -237,7 +254,8 @@ def _take_status(source: Source, text: _Text, line: int, content: str) -> bool:
     thread = source.count(match[1], line, "T")
     tid = source.count(match[2], line, "the thread id")
     tool = NAME if match[3] else "cyclicdeadline"  # which prints no priority
-    text.status[thread] = _Status(tool, tid, period_ns, figures, unit_ns)
+    priority = source.count(match[3][2:].strip(), line, "P") if match[3] else None
+    text.status[thread] = _Status(tool, tid, period_ns, figures, unit_ns, priority)
     return True
 
 
@@ -302,6 +320,7 @@ def _known(source: Source, text: _Text, thread: int, unit_ns: int, *notes: str) 
         to_event="thread runs",
         resolution_ns=unit_ns,
         period_ns=period_ns or None,
+        priority=status.priority if status else None,
         notes=tuple(said),
     )
 

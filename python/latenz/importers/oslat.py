@@ -8,6 +8,7 @@ rt-tests 2.4 does not, but the printed maximum tells.
 import re
 from dataclasses import dataclass, field
 
+from latenz.importers.account import account
 from latenz.importers.sets import cells_set, check_bounds, check_total, json_cells, split_last_cell
 from latenz.importers.source import Source, is_json
 from latenz.model import Reported, SampleSet
@@ -34,7 +35,7 @@ def read(source: Source) -> list[SampleSet]:
 
 
 def _set(
-    source: Source, cpu: int, reported: Reported, cells: dict[int, int], version: str | None
+    source: Source, cpu: int, reported: Reported, cells: dict[int, int], told: dict[str, str | None]
 ) -> SampleSet:
     place = f"core {cpu}"
     if reported.max_ns is None or reported.min_ns is None:
@@ -47,7 +48,7 @@ def _set(
             f"cpu{cpu}",
             cpu=cpu,
             tool=NAME,
-            tool_version=version,
+            **told,
             from_event="busy loop interrupted",
             to_event="busy loop runs again",
             resolution_ns=_CELL_NS,
@@ -63,7 +64,7 @@ def _set(
 
 def _read_json(source: Source) -> list[SampleSet]:
     document = source.document()
-    version = document.text("rt_test_version:") or document.text("rt_test_version")
+    told = account(document)
     sets = []
     for _, fields in document.inner("thread").inners():
         reported = Reported(
@@ -72,7 +73,7 @@ def _read_json(source: Source) -> list[SampleSet]:
             max_ns=fields.ns("max", _CELL_NS),
         )
         cells = json_cells(fields.inner("histogram"), _CELL_NS)
-        made = _set(source, fields.count("cpu"), reported, cells, version)
+        made = _set(source, fields.count("cpu"), reported, cells, told)
         if "duration" in fields.values:
             observed_ns = round(fields.mean_ns("duration", 1_000_000_000))
             made = made.with_metadata(observed_ns=max(observed_ns, 0))
@@ -105,7 +106,7 @@ def _read_text(source: Source) -> list[SampleSet]:
             for row in ("Minimum", "Average", "Maximum")
         )
         reported = Reported(mean_ns=float(mean), min_ns=int(low), max_ns=int(high))
-        sets.append(_set(source, cpu, reported, text.cells[column], text.version))
+        sets.append(_set(source, cpu, reported, text.cells[column], {"tool_version": text.version}))
     return sets
 
 

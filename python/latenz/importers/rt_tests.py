@@ -6,6 +6,7 @@ They keep no values, only count, minimum, average and maximum in microseconds.
 import re
 from typing import Any
 
+from latenz.importers.account import account, command_line
 from latenz.importers.sets import check_bounds
 from latenz.importers.source import Fields, Source, is_json
 from latenz.model import Metadata, Reported, SampleSet
@@ -51,9 +52,8 @@ def _described(source: Source, name: str, cpu: int | None, tool: str, **known: o
 
 def _read_json(source: Source) -> list[SampleSet]:
     document = source.document()
-    command = (document.text("cmdline:") or document.text("cmdline") or "").split()
+    command = command_line(document).split()
     program = command[0].rsplit("/", 1)[-1][:40] if command else "rt-tests"
-    version = document.text("rt_test_version:") or document.text("rt_test_version")
     sets = []
     for thread, fields in document.inner("thread").inners():
         pair = "receiver" in fields.values
@@ -62,7 +62,7 @@ def _read_json(source: Source) -> list[SampleSet]:
         cpu = figures.count("cpu") if "cpu" in figures.values else None
         name = f"{'pair' if pair else 'thread'}{source.count(thread, None, fields.place)}"
         reported = _json_figures(figures, n)
-        known = _described(source, name, cpu, program, tool_version=version, reported=reported)
+        known = _described(source, name, cpu, program, reported=reported, **account(document))
         sets.append(SampleSet.from_columns(known))
     return sets
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from latenz.errors import BadInput
-from latenz.model import Metadata, TimeBase
+from latenz.model import Metadata, SampleSet, TimeBase
 
 HEAD_BYTES = 1 << 16
 LONGEST_LINE = 1 << 24
@@ -37,6 +37,9 @@ class Options:
         end: The signal whose edge ends it.
         overlap: What a start does while a latency is open: "drop", "restart" or "queue".
         clock_period: The time from one ILA sample to the next, as a duration with a unit.
+        machine: What it was measured on.
+        measured: When, in ISO 8601.
+        note: What else a reader must know.
     """
 
     time_base: TimeBase | None = None
@@ -45,6 +48,9 @@ class Options:
     end: str | None = None
     overlap: str = "drop"
     clock_period: str | None = None
+    machine: str | None = None
+    measured: str | None = None
+    note: str | None = None
 
 
 class Number(str):
@@ -148,10 +154,24 @@ class Source:
 
     def metadata(self, name: str, **known: Any) -> Metadata:
         """Return a set's metadata: what the format tells, the file, and the user's time base."""
-        time_base = self.options.time_base or known.pop("time_base", TimeBase.SILICON)
+        told = self.options.time_base or known.pop("time_base", None)
         known.pop("time_base", None)
-        source = f"{self.path.name}, read as {self.format_name}"
-        return Metadata(name=name, source=source, time_base=time_base, **known)
+        return Metadata(
+            name=name,
+            source=f"{self.path.name}, read as {self.format_name}",
+            time_base=told or TimeBase.SILICON,
+            time_base_assumed=told is None,
+            **known,
+        )
+
+    def with_said(self, sample_set: SampleSet) -> SampleSet:
+        """Return a set with what the user says of its measurement."""
+        said = self.options
+        told = {"machine": said.machine, "measured": said.measured}
+        known: dict[str, object] = {key: value for key, value in told.items() if value}
+        if said.note:
+            known["notes"] = (*sample_set.metadata.notes, said.note)
+        return sample_set.with_metadata(**known) if known else sample_set
 
 
 class Fields:

@@ -27,6 +27,7 @@ from latenz.explain.model import FILE_NAME, PathFile
 from latenz.explain.picture import section_for
 from latenz.files import file_in, replacing
 from latenz.model import Deadline, Handling, SampleSet
+from latenz.provenance import Origin, all_of, moment, origins
 from latenz.report import words
 from latenz.report.causes import causes_by_time, traced_conditions
 from latenz.report.collect import Progress, Source, View, collect
@@ -47,7 +48,7 @@ from latenz.statistics.extrapolation import TailFit
 from latenz.statistics.joint import jointly, over_runs
 from latenz.statistics.mixture import MixedTail
 from latenz.statistics.tail import TailRefusal
-from latenz.store import open_sample_sets
+from latenz.store import check_nothing_said, open_sample_sets
 from latenz.store.run import Run, RunInfo
 from latenz.terminal import printable_line
 
@@ -82,6 +83,11 @@ class ReportedRun:
     controls: Sequence[tuple[str, Control]] = ()
     """How well robots were controlled, by condition."""
 
+    @property
+    def origins(self) -> list[Origin]:
+        """Where its sample sets come from."""
+        return origins(self.sample_sets, self.info)
+
     def __post_init__(self) -> None:
         """Make the name printable: a file may be called anything."""
         object.__setattr__(self, "name", printable_line(self.name))
@@ -114,6 +120,7 @@ def open_runs(paths: Sequence[Path], **importing: Any) -> list[ReportedRun]:
 def _open_run(path: Path, name: str, *, reference: bool = True, **importing: Any) -> ReportedRun:
     if not path.is_dir() or (path / ACCOUNT_FILE).exists():
         return ReportedRun(name, open_sample_sets(path, **importing))
+    check_nothing_said(path, importing)
     run = Run.open(path)
     tables = run.info.published if reference else []
     return ReportedRun(
@@ -227,6 +234,7 @@ def write_report(
     deadlines: Sequence[Deadline] = (),
     confidence: float = 0.95,
     progress: Progress = lambda _label: None,
+    title: str | None = None,
 ) -> list[View]:
     """Write one HTML file about all sample sets of some runs; return what it shows.
 
@@ -236,6 +244,7 @@ def write_report(
         deadlines: Deadlines to judge besides those of the sets themselves.
         confidence: One-sided confidence level of the exceedance bounds.
         progress: Told when the work on a sample set starts.
+        title: What the page is called; the runs' own titles if None.
 
     Raises:
         BadInput: There is no sample set, a set is damaged, or the file cannot be written.
@@ -245,7 +254,9 @@ def write_report(
         raise BadInput("holds no sample set", ", ".join(run.name for run in runs), "record some")
     with replacing(output) as page:
         views = collect(sources, deadlines, confidence, progress)
-        page.write_text(render(content(runs, views)), encoding="utf-8")
+        shown = content(runs, views)
+        shown["title"] = printable_line(title) if title else shown["title"]
+        page.write_text(render(shown), encoding="utf-8")
     return views
 
 
@@ -296,7 +307,7 @@ def render(shown: dict[str, Any], template: str = "report.html.j2") -> str:
         scripts={name: Markup(text) for name, text in scripts.items()},  # noqa: S704 - our own files
         style=Markup((ASSETS / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - ours
         version=version("latenz"),
-        made=_moment(datetime.now(UTC).isoformat()),
+        made=moment(datetime.now(UTC).isoformat()),
     )
 
 
@@ -554,7 +565,8 @@ def _title(runs: Sequence[ReportedRun]) -> str:
     names = []
     for run in runs:
         experiment = (run.info.experiment or {}) if run.info else {}
-        names.append(str(experiment.get("title") or experiment.get("name") or run.name))
+        told = run.info.title if run.info else None
+        names.append(str(told or experiment.get("title") or experiment.get("name") or run.name))
     different = list(dict.fromkeys(names))
     more = f" and {len(different) - 2} more" if len(different) > 2 else ""
     return ", ".join(different[:2]) + more
@@ -562,29 +574,17 @@ def _title(runs: Sequence[ReportedRun]) -> str:
 
 def _facts(runs: Sequence[ReportedRun], views: list[View]) -> list[tuple[str, str]]:
     """Return the few facts that belong at the top: machine, kernel, when, how much."""
-
-    def all_of(values: list[str | None]) -> str:
-        return ", ".join(dict.fromkeys(value for value in values if value))
-
+    known_of = [each for run in runs for each in run.origins]
     measured = [view for view in views if not view.published]
     known = sum(view.summary.n or 0 for view in measured if not view.metadata.sums_up)
     facts = [
-        ("Machine", all_of([view.metadata.machine for view in measured])),
-        ("Kernel", all_of([view.metadata.kernel for view in measured])),
-        ("Recorded", all_of([_moment(run.info.created) for run in runs if run.info])),
-        ("Tool", all_of([view.metadata.tool for view in measured])),
+        ("Machine", all_of([each.machine for each in known_of])),
+        ("Kernel", all_of([each.kernel for each in known_of])),
+        ("Measured", all_of([each.measured for each in known_of])),
+        ("Tool", all_of([each.tool for each in known_of])),
         ("Samples", f"{known:,} in {len(measured)} sets"),
     ]
     return [(name, value) for name, value in facts if value]
-
-
-def _moment(timestamp: str) -> str:
-    """Return a time stamp as people read it; text that is none stays as it is."""
-    try:
-        moment = datetime.fromisoformat(timestamp).astimezone(UTC)
-    except ValueError:
-        return timestamp
-    return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def _notes(views: list[View]) -> list[tuple[list[str], str]]:

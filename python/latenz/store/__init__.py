@@ -7,6 +7,18 @@ from latenz.errors import BadInput
 from latenz.model import SampleSet
 
 
+def check_nothing_said(run: Path, importing: dict[str, Any]) -> None:
+    """Refuse what the user says of a measurement for a run, which tells that itself.
+
+    Raises:
+        BadInput: Something was said.
+    """
+    said = [name for name in ("machine", "measured", "note") if name in importing]
+    if said:
+        what = f"is a run, which keeps what it says of its measurement: no --{said[0]}"
+        raise BadInput(what, str(run), "give it with `latenz import`")
+
+
 def open_sample_sets(path: Path, **importing: Any) -> list[SampleSet]:
     """Return the sample sets of a run folder, a folder of our probe, or an importable file.
 
@@ -23,6 +35,7 @@ def open_sample_sets(path: Path, **importing: Any) -> list[SampleSet]:
 
     try:
         if path.is_dir() and (account_in(path) is None or (path / "run.json").exists()):
+            check_nothing_said(path, importing)
             return Run.open(path).sample_sets
         path.stat()
     except FileNotFoundError:

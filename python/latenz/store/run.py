@@ -53,6 +53,8 @@ class RunInfo(BaseModel):
     created: str
     status: Status = "running"
     command: list[Line] = Field(default_factory=list)
+    title: Line | None = None
+    """How reports call the run; None: by its experiment or its folder."""
     experiment: dict[str, Any] | None = None
     seed: int | None = None
     environment: dict[str, Any] = Field(default_factory=dict)
@@ -63,6 +65,11 @@ class RunInfo(BaseModel):
     published: list[str] = Field(default_factory=list)
     notes: list[Line] = Field(default_factory=list)
     sample_sets: list[SetEntry] = Field(default_factory=list)
+
+    @property
+    def imported(self) -> bool:
+        """Nothing was measured into this run: `latenz import` wrote it."""
+        return self.command[1:2] == ["import"]
 
 
 class RunWriter:
@@ -202,11 +209,18 @@ class Run:
         return cls(path, info, [sample_set for sample_set in opened if sample_set is not None])
 
 
+def info_of(path: Path) -> RunInfo | None:
+    """Return the `run.json` of a run folder; None if the path is none."""
+    if not path.is_dir() or file_in(path, "run.json") is None:
+        return None
+    return _read_info(path)
+
+
 def unfinished(path: Path) -> str:
     """Return what is missing of a run that did not end by itself, in words; empty otherwise."""
-    if not path.is_dir() or file_in(path, "run.json") is None:
+    info = info_of(path)
+    if info is None:
         return ""
-    info = _read_info(path)
     if info.status == "complete":
         return ""
     asked = (info.experiment or {}).get("repetitions")
