@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "checked_bus.hpp"
@@ -141,6 +142,65 @@ TEST(Latencies, RefusesAnAlarmLimitThatDoesNotFit) {
     EXPECT_EQ(bus.writes, 0U);
     EXPECT_TRUE(ip.set_alarm_limit(longest));
     EXPECT_EQ(ip.alarm_limit(), longest);
+  }
+}
+
+/// A bus that does something before each access, as the IP itself may.
+template <typename Before>
+struct BusyRegisters : CheckedRegisters {
+  BusyRegisters(CheckedBus& bus, Before& before) : CheckedRegisters(bus), before_(&before) {}
+  std::uint32_t read(std::uint32_t offset) {
+    (*before_)();
+    return CheckedRegisters::read(offset);
+  }
+  void write(std::uint32_t offset, std::uint32_t value) {
+    CheckedRegisters::write(offset, value);
+    (*before_)();
+  }
+  Before* before_;
+};
+
+TEST(Latencies, ALimitOnTheWayIsNeverBelowBothOldAndNew) {
+  Configuration configuration = all_configurations().back();
+  configuration.latency_width = 48;
+  for (const auto& [old_limit, new_limit] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+           {0x1'0000'0000, 0xFFFF'FFFF}, {0xFFFF'FFFF, 0x1'0000'0000}, {7, 0x5'0000'0003}}) {
+    CheckedBus bus{.configuration = configuration, .words = {}};
+    std::uint64_t lowest = ~std::uint64_t{0};
+    auto look = [&] {
+      const std::uint64_t limit = std::uint64_t{bus.words[s01::alarm_lat_high_offset]} << 32U |
+                                  bus.words[s01::alarm_lat_offset];
+      lowest = limit < lowest ? limit : lowest;
+    };
+    Latencies ip{BusyRegisters{bus, look}, CheckedMemory(bus), bus.configuration};
+    ASSERT_TRUE(ip.set_alarm_limit(old_limit));
+    lowest = ~std::uint64_t{0};
+    ASSERT_TRUE(ip.set_alarm_limit(new_limit));
+    EXPECT_GE(lowest, old_limit < new_limit ? old_limit : new_limit);
+    EXPECT_EQ(ip.alarm_limit(), new_limit);
+  }
+}
+
+TEST(Latencies, AFrozenHalfIsNeverMadeOfTwo) {
+  Configuration configuration = all_configurations().back();
+  configuration.freeze = true;
+  for (unsigned moment = 0; moment < 12; ++moment) {
+    CheckedBus bus{.configuration = configuration, .words = {}};
+    unsigned accesses = 0;
+    auto freeze = [&] {  // the half changes at that access, and what is told of it
+      const std::uint32_t number = accesses++ < moment ? 0 : 1;
+      bus.words[s01::status_offset] =
+          s01::status_frozen_mask | (number != 0 ? s01::status_frozen_half_mask : 0);
+      bus.words[s01::trigger_position_offset] = 2 + number;
+      bus.words[s01::frozen_end_offset] = 6 + number;
+      bus.words[s01::frozen_count_offset] = 6 + number;
+    };
+    Latencies ip{BusyRegisters{bus, freeze}, CheckedMemory(bus), bus.configuration};
+    const auto half = ip.frozen_half();
+    ASSERT_TRUE(half);
+    EXPECT_EQ(half->trigger, 2 + half->half);
+    EXPECT_EQ(half->end, 6 + half->half);
+    EXPECT_EQ(half->count, 6 + half->half);
   }
 }
 

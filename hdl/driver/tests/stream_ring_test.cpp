@@ -109,6 +109,44 @@ TEST(StreamRing, TellsTheWriterWhereTheRingIs) {
   EXPECT_EQ(writer.registers[ring::enable_offset], 0U);
 }
 
+TEST(StreamRing, ReadsNothingFromAWriterThatWasReset) {
+  Writer writer;
+  writer.memory.resize(8);
+  writer.written = 5;
+  StreamRing ring_reader{WriterRegisters(writer), RingMemory(writer)};
+  ASSERT_TRUE(ring_reader.start(base, 3));
+  writer.registers[ring::enable_offset] = 0;
+  writer.written = 0;  // and nothing written since
+  writer.registers[ring::consumed_offset] = 0;
+  EXPECT_TRUE(ring_reader.was_reset());
+  EXPECT_EQ(ring_reader.available(), 0U);
+  unsigned used = 0;
+  EXPECT_EQ(ring_reader.read([&](const StreamSample&) { ++used; }, 8), 0U);
+  EXPECT_EQ(used, 0U);
+  EXPECT_EQ(writer.registers[ring::consumed_offset], 0U);
+  ASSERT_TRUE(ring_reader.start(base, 3));
+  EXPECT_FALSE(ring_reader.was_reset());
+}
+
+TEST(StreamRing, AStartClearsABusErrorBeforeTheWriterIsOn) {
+  struct Failed : WriterRegisters {
+    Failed(Writer& writer, std::vector<std::uint32_t>& order)
+        : WriterRegisters(writer), order_(&order) {}
+    void write(std::uint32_t offset, std::uint32_t value) {
+      if (offset == ring::status_offset) order_->push_back(offset);
+      if (offset == ring::enable_offset && value != 0) order_->push_back(offset);
+      WriterRegisters::write(offset, value);
+    }
+    std::vector<std::uint32_t>* order_;
+  };
+  Writer writer;
+  writer.memory.resize(8);
+  std::vector<std::uint32_t> order;
+  StreamRing ring_reader{Failed(writer, order), RingMemory(writer)};
+  ASSERT_TRUE(ring_reader.start(base, 3));
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{ring::status_offset, ring::enable_offset}));
+}
+
 TEST(StreamRing, DecodesARecordAsTheStreamIsDefined) {
   const StreamSample sample = StreamSample::decode(0x2222'1111, 0x4444'3333, 0x6666'5555,
                                                    0xAB << 24U | 0xCDU << 16U | 0x8877U);

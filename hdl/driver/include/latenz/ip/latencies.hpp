@@ -12,45 +12,9 @@
 #include "latenz/ip/configuration.hpp"
 #include "latenz/ip/register_access.hpp"
 #include "latenz/ip/registers/latencies_ip.hpp"
+#include "latenz/ip/results.hpp"
 
 namespace latenz::ip {
-
-struct Sample {
-  std::uint64_t latency;  ///< cycles; Configuration::longest() stands for that or more
-  std::uint64_t start;    ///< cycle of the interrupt; 0 without time stamps
-};
-
-/// Of a series, and of one moment.
-struct Statistics {
-  std::uint32_t num;   ///< samples; Configuration::largest_num() stands for that or more
-  std::uint64_t last;  ///< 0 before the first sample
-  std::uint64_t max;   ///< 0 before the first sample
-  std::uint64_t min;   ///< all ones before the first sample
-  constexpr bool operator==(const Statistics&) const = default;
-};
-
-/// Sums over a series, as of the last snapshot.
-struct Sums {
-  std::uint64_t sum;
-  std::uint64_t squares_low;   ///< sum of squares, bits 63 to 0
-  std::uint64_t squares_high;  ///< bits 127 to 64
-};
-
-/// Of a series; each stops at its maximum, 2^32 - 1.
-struct Counters {
-  std::uint32_t orphans;      ///< acknowledgements with nothing open
-  std::uint32_t overlaps;     ///< interrupts while one was open
-  std::uint32_t missed;       ///< interrupts that will get no sample
-  std::uint32_t saturations;  ///< samples that stand for more than they say
-};
-
-/// What the frozen half of the memory holds: `count` samples in a ring of half the depth.
-struct FrozenHalf {
-  std::uint32_t half;     ///< 0 or 1: its first index in the memory is half * depth / 2
-  std::uint32_t trigger;  ///< index within the half: the new maximum, or the alarm
-  std::uint32_t end;      ///< index within the half, after the newest sample
-  std::uint32_t count;    ///< valid samples
-};
 
 /// Bits of the IP's interrupt.
 enum class Interrupt : std::uint32_t {
@@ -97,11 +61,14 @@ class Latencies {
   // The alarm
 
   /// Latencies of more cycles raise the alarm. False if the limit is above
-  /// Configuration::longest().
+  /// Configuration::longest(). On the way the limit is never below both the old and the new one.
   bool set_alarm_limit(std::uint64_t cycles) {
     if (cycles > configuration_.longest()) return false;
-    if (configuration_.is_wide()) write(s01::alarm_lat_high_offset, high(cycles));
+    if (configuration_.is_wide()) {
+      write(s01::alarm_lat_high_offset, high(configuration_.longest()));
+    }
     write(s01::alarm_lat_offset, low(cycles));
+    if (configuration_.is_wide()) write(s01::alarm_lat_high_offset, high(cycles));
     return true;
   }
 
@@ -285,15 +252,20 @@ class Latencies {
            put(s01::post_trigger_offset, post_trigger);
   }
 
-  /// The half last frozen.
-  [[nodiscard]] std::optional<FrozenHalf> frozen_half() {
+  /// The half last frozen: read until two readings agree, since another one may be frozen between
+  /// two registers.
+  ///
+  /// @param attempts readings at most
+  /// @return nothing if none is frozen, or halves were frozen faster than they were read
+  [[nodiscard]] std::optional<FrozenHalf> frozen_half(unsigned attempts = 16) {
     if (!configuration_.freeze) return std::nullopt;
-    const std::uint32_t now = status();
-    if ((now & s01::status_frozen_mask) == 0) return std::nullopt;
-    return FrozenHalf{.half = (now & s01::status_frozen_half_mask) != 0 ? 1U : 0U,
-                      .trigger = read(s01::trigger_position_offset),
-                      .end = read(s01::frozen_end_offset),
-                      .count = read(s01::frozen_count_offset)};
+    std::optional<FrozenHalf> before = read_frozen();
+    for (unsigned readings = 1; before && readings < attempts; ++readings) {
+      const std::optional<FrozenHalf> now = read_frozen();
+      if (now == before) return now;
+      before = now;
+    }
+    return std::nullopt;
   }
 
   /// Sample i of a frozen half, oldest first.
@@ -358,6 +330,15 @@ class Latencies {
   }
 
   [[nodiscard]] std::uint32_t status() { return read(s01::status_offset); }
+
+  [[nodiscard]] std::optional<FrozenHalf> read_frozen() {
+    const std::uint32_t now = status();
+    if ((now & s01::status_frozen_mask) == 0) return std::nullopt;
+    return FrozenHalf{.half = (now & s01::status_frozen_half_mask) != 0 ? 1U : 0U,
+                      .trigger = read(s01::trigger_position_offset),
+                      .end = read(s01::frozen_end_offset),
+                      .count = read(s01::frozen_count_offset)};
+  }
 
   [[nodiscard]] std::uint64_t pair(std::uint32_t low_offset, std::uint32_t high_offset) {
     const std::uint64_t low_word = read(low_offset);

@@ -53,7 +53,7 @@ class StreamRing {
       : registers_(registers), memory_(memory) {}
 
   /// Gives the writer its ring and lets it take records. Where it was on, it is stopped first, and
-  /// what was not read is forgotten.
+  /// what was not read is forgotten, a bus error included.
   ///
   /// @param base         the ring's address as the writer's port sees it: a multiple of 16
   /// @param log2_records its size: 2^log2_records records, fewer than 2^32 bytes
@@ -70,6 +70,7 @@ class StreamRing {
     consumed_ = registers_.read(ring::written_offset);
     registers_.write(ring::consumed_offset, consumed_);
     records_ = 1U << log2_records;
+    resume();
     registers_.write(ring::enable_offset, ring::enable_mask);
     return true;
   }
@@ -80,10 +81,14 @@ class StreamRing {
   /// The writer's interrupt is raised while so many records wait; 0: never.
   void interrupt_from(std::uint32_t records) { registers_.write(ring::threshold_offset, records); }
 
-  /// Records that wait to be read.
+  /// Records that wait to be read; none after a reset of the writer.
   [[nodiscard]] std::uint32_t available() {
-    return registers_.read(ring::written_offset) - consumed_;
+    const std::uint32_t waiting = ahead();
+    return waiting <= records_ ? waiting : 0;
   }
+
+  /// Whether the writer counts more than the ring holds: it was reset, and only `start` helps.
+  [[nodiscard]] bool was_reset() { return ahead() > records_; }
 
   /// Reads the oldest records, and gives their places back.
   ///
@@ -121,6 +126,8 @@ class StreamRing {
     std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
   }
+
+  [[nodiscard]] std::uint32_t ahead() { return registers_.read(ring::written_offset) - consumed_; }
 
   [[nodiscard]] StreamSample record(std::uint32_t number) {
     const std::uint32_t at = (number & (records_ - 1)) * StreamSample::record_bytes;
