@@ -47,7 +47,9 @@ void clear_unused_lists(std::uint64_t last) {
 void Distributor::start(const GicPlaces& places) {
   base_ = places.distributor;
   if (!find_redistributors(places.redistributors)) fail("GIC: a CPU has no redistributor");
-  Mmio::write32(base_ + Gicd::control, 0);
+  // Affinity routing is switched on with all groups off, and never off (IHI 0069H, 12.9.4).
+  const std::uint32_t routing = Mmio::read32(base_ + Gicd::control) & Gicv3Gicd::affinity_routing;
+  Mmio::write32(base_ + Gicd::control, routing);
   wait_until_written(base_ + Gicd::control, Gicv3Gicd::writes_pend);
   Mmio::write32(base_ + Gicd::control, Gicv3Gicd::affinity_routing);
   wait_until_written(base_ + Gicd::control, Gicv3Gicd::writes_pend);
