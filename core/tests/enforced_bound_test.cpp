@@ -339,6 +339,35 @@ TEST(EnforcedBound, CountsWhatTheMonitorGrantsAndNotTheArrivalModel) {
   }
 }
 
+/// Denied IRQs of a source that breaks its model fill its queue, and accepted ones behind them are
+/// interposed together: nothing is left of the time by which a job could be deferred.
+TEST(EnforcedBound, HoldsBehindABacklogOfDeniedIrqs) {
+  constexpr std::int64_t us = 1000;
+  Source often = counterexamples::every_10_ms(0, 200 * us);
+  Source seldom = counterexamples::every_10_ms(1, 10 * us);
+  often.arrival = Periodic(Duration(1000 * us), {}, {});
+  often.monitor = counterexamples::vector({1000 * us});
+  often.top = Duration();
+  seldom.top = Duration();
+  seldom.arrival = Periodic(Duration(100'000 * us), {}, {});
+  seldom.monitor = counterexamples::vector({100'000 * us});
+  const System system =
+      counterexamples::system({6000 * us, 2000 * us, 52'000 * us}, {}, {often, seldom});
+  Times times(2);
+  for (std::int64_t at = 0; at < 1'000'000 * us; at += 1000 * us) {
+    times[0].push_back(at);
+    if (at >= 100'000 * us && at < 600'000 * us) times[0].push_back(at + (500 * us));  // denied
+  }
+  for (std::int64_t cycle = 0; cycle < 16; cycle += 2) {
+    times[1].push_back(((cycle * 60'000) + 6000) * us);
+  }
+  const Recorder recorder = recorded(system, {Mode::carry, false, {}}, times);
+  const SystemBound bounds = bound(system, Mode::carry);
+  ASSERT_GT(latencies(system, recorder)[1], bounds.queues[1].latency);
+  EXPECT_LE(latencies(system, recorder)[1], bounds.enforced[1].latency);
+  expect_promise(system, recorder, bounds.enforced_promise);
+}
+
 /// A server that can be busy from one own slot to the next may drop a job twice: then nothing is
 /// known of its deferral. Slots of 10 ns; jobs of `bottom + 1` ns in all.
 TEST(EnforcedBound, KnowsDeferralOnlyIfTheServerIsShorterThanTheGap) {

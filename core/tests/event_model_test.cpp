@@ -203,6 +203,28 @@ TEST(EventModel, OfAnUnknownSourceAllowsEverything) {
   EXPECT_EQ(model.rate_window(), Duration());
 }
 
+TEST(EventModel, OutnumbersNoMonitorThatLetsMoreComeInAnyWindow) {
+  std::mt19937_64 random(5);
+  int outnumbered = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const DistanceVector monitor(random_vector(random, 1 + (random() % 4), 30));
+    const Duration period(1 + up_to(random, 20));
+    const EventModel models[] = {
+        DistanceVector(random_vector(random, 1 + (random() % 4), 20)),
+        Periodic(period, Duration(up_to(random, 40)), Duration(up_to(random, period.ns())))};
+    for (const EventModel& model : models) {
+      if (!model.outnumbers(monitor)) continue;
+      ++outnumbered;
+      for (std::int64_t window = 0; window < 300; ++window) {
+        ASSERT_LE(monitor.eta(Duration(window)), model.eta(Duration(window)));
+      }
+    }
+  }
+  EXPECT_GT(outnumbered, 500);
+  EXPECT_LT(outnumbered, 5500);
+  EXPECT_TRUE(EventModel(Unlimited()).outnumbers(DistanceVector(random_vector(random, 2, 9))));
+}
+
 TEST(EventModel, ConformsExactlyIfNoNumberOfEventsComesCloser) {
   std::mt19937_64 random(4);
   int conforming = 0;

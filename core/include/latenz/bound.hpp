@@ -115,12 +115,16 @@ class BoundAnalysis {
     Share tops_share = 0;     ///< of all top handlers in the long run, as often as may be
     Share jobs_share = 0;     ///< likewise of its jobs
     Share granted_share = 0;  ///< of its jobs if it breaks its model
+    bool conforms = false;    ///< its model keeps the monitor's distances
+    bool outnumbers = false;  ///< its model lets no fewer IRQs come than the monitor, in any window
   };
 
-  /// A busy window that the one looked for is not shorter than, in one of the forms.
+  /// A bound of a queue in one of the forms that the one looked for is not less than.
   struct Known {
     bool interposed = false;
     Duration busy_window = Duration(1);
+    Duration offset;
+    Duration finish;  ///< of the IRQ that arrives then
   };
 
   /// The slots of a partition in a row, and the times between them.
@@ -145,6 +149,8 @@ class BoundAnalysis {
     if (source.monitor && System::interposed(source, mode_)) {
       cost.job = source.bottom + system_.costs().interposing();
       cost.granted_share = share(cost.job, *source.monitor);
+      cost.conforms = source.arrival.conforms_to(*source.monitor);
+      cost.outnumbers = source.arrival.outnumbers(*source.monitor);
       cost.jobs_share = std::min(cost.granted_share, share(cost.job, source.arrival));
     }
     return cost;
@@ -179,7 +185,10 @@ class BoundAnalysis {
     for (std::uint32_t partition = 0; partition < system_.partitions(); ++partition) {
       if (depends_on_others(partition)) {
         QueueBound& enforced = result.enforced[partition];
-        known_ = {.interposed = enforced.interposed, .busy_window = enforced.busy_window};
+        known_ = {.interposed = enforced.interposed,
+                  .busy_window = enforced.busy_window,
+                  .offset = enforced.offset,
+                  .finish = enforced.offset + enforced.latency};
         enforced = queue(partition);
       }
     }
@@ -191,8 +200,10 @@ class BoundAnalysis {
 
   /// Whether sources of other partitions can cost this one more than their models say.
   [[nodiscard]] bool depends_on_others(std::uint32_t partition) const {
+    const bool deferral = all_accepted(partition);
     for (std::size_t i = 0; i < sources().size(); ++i) {
-      if (sources()[i].partition != partition && (costs_[i].job > Duration() || masking())) {
+      const bool jobs = costs_[i].job > Duration() && (deferral || !costs_[i].outnumbers);
+      if (sources()[i].partition != partition && (jobs || masking())) {
         return true;
       }
     }
@@ -212,11 +223,11 @@ class BoundAnalysis {
     const bool own = source.partition == partition;
     const bool deferred = form == Form::server && !own;
     const Duration reach = deferred ? window + jitter_[index] : window;
-    const Count granted = source.monitor ? source.monitor->eta(reach) : 0;
     if (!own && trusted_ != Trusted::everyone) {
-      return granted;
+      return source.monitor->eta(reach);
     }
-    return std::min(granted, deferred ? source.arrival.eta(reach) : arrivals);
+    const Count modelled = deferred ? source.arrival.eta(reach) : arrivals;
+    return costs_[index].conforms ? modelled : std::min(modelled, source.monitor->eta(reach));
   }
 
   /// What an interposed job of a source costs a queue in a form: other partitions' whole jobs, of
@@ -317,10 +328,16 @@ class BoundAnalysis {
 
   /// Mode carry: whether every IRQ of the partition keeps its source's monitor, from the first on.
   [[nodiscard]] bool all_accepted(std::uint32_t partition) const {
-    return mode_ == Mode::carry && std::ranges::all_of(sources(), [&](const Source& source) {
-             return source.partition != partition || (source.monitor && !source.learns &&
-                                                      source.arrival.conforms_to(*source.monitor));
-           });
+    if (mode_ != Mode::carry) {
+      return false;
+    }
+    for (std::size_t i = 0; i < sources().size(); ++i) {
+      const Source& source = sources()[i];
+      if (source.partition == partition && (source.learns || !costs_[i].conforms)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   [[nodiscard]] QueueBound queue(std::uint32_t partition, Form form) {
@@ -336,12 +353,18 @@ class BoundAnalysis {
     if (bound.busy_window.is_unbounded()) {
       return past_horizon(bound);
     }
-    Duration finish(1);
+    Duration finish;
+    Duration own;
     Duration next;
     for (Duration offset; offset < bound.busy_window; offset = next) {
       next = next_step(partition, offset);
-      const Duration own = own_work(partition, offset + Duration(1), form);
+      const Duration before = own;
+      own = own_work(partition, offset + Duration(1), form);
       if (next < bound.busy_window) {
+        finish += own - before;  // it is later at least by the work that has come
+        if (known && offset >= known_.offset) {
+          finish = std::max(finish, known_.finish);
+        }
         finish = settle(partition, finish, form, [&](Duration /*window*/) { return own; });
       } else {
         finish = bound.busy_window;  // the last IRQ of a busy window ends with it

@@ -106,6 +106,9 @@ class DistanceVector {
     if (window.is_unbounded() || rate_window() == Duration()) {
       return endless;
     }
+    if (table_.size() == 1) {
+      return covering_parts(window, rate_window());
+    }
     const Count times = covering_parts(window - table_.back(), rate_window());
     const Duration rest = window - (rate_window() * times);
     const auto within = std::ranges::lower_bound(table_, rest) - table_.begin();
@@ -172,6 +175,9 @@ class EventModel {
     return std::visit([q](const auto& model) { return model.delta(q); }, model_);
   }
   [[nodiscard]] Count eta(Duration window) const {
+    if (const auto* periodic = std::get_if<Periodic>(&model_)) {
+      return periodic->eta(window);  // most are, and it takes a fraction of a visit
+    }
     return std::visit([window](const auto& model) { return model.eta(window); }, model_);
   }
   [[nodiscard]] Count rate_events() const {
@@ -184,6 +190,13 @@ class EventModel {
   /// Permits the streams of this model and no others.
   [[nodiscard]] Limiter<longest_distance_vector> limiter() const {
     return std::visit([](const auto& model) { return model.limiter(); }, model_);
+  }
+
+  /// Whether no more events come by this monitor than by this model, in any window: surely so if
+  /// its shortest distance is no shorter than the model's mean one, as delta(q) is at most q - 1 of
+  /// these.
+  [[nodiscard]] bool outnumbers(const DistanceVector& monitor) const {
+    return monitor.delta(2) * rate_events() >= rate_window();
   }
 
   /// Whether every stream of this model keeps the distances of a monitor. Distances of up to l + 1
