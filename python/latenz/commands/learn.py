@@ -39,7 +39,7 @@ def command(
     ] = None,
     format_name: Annotated[
         str | None,
-        typer.Option("--format", help="csv, btf, ftrace or samples; found out if absent."),
+        typer.Option("--format", help="csv, btf, ftrace, can or samples; found out if absent."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Draw it all in this HTML file.")

@@ -34,6 +34,7 @@ FORMATS = {
     "rt-tests": "rt_tests",
     "rteval": "rteval",
     "hwlatdetect": "hwlatdetect",
+    "levels": "levels",
     "csv": "csv_values",
 }
 """Format name to module, in the order in which they are tried."""

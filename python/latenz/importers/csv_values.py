@@ -29,12 +29,27 @@ _UNIT = "ns|us|µs|μs|ms|s"
 _LABEL = re.compile(
     rf"((?:[^\W\d][\w .>/-]{{0,200}}?)?)\s*(?:[\[(]\s*({_UNIT})\s*[\])]|(?:^|[_ ])({_UNIT}))"
 )
-_TIMES = frozenset(("t", "time", "timestamp", "time_stamp", "when", "sample_time", "due"))
+TIMES = frozenset(
+    (
+        "t",
+        "time",
+        "timestamp",
+        "time_stamp",
+        "when",
+        "sample_time",
+        "due",
+        "zeit",
+        "temps",
+        "tiempo",
+    )
+)
+"""What a column is called that says when."""
 _REMEDY = "name a column with its unit, such as latency_us, or state --unit"
 _MOST_COLUMNS = 4096
 _LONGEST_LABEL = 300
 _US_NS = 1000
 _FEWEST_DIFFERENT = 3
+_DECIMAL_COMMA = re.compile(r"[+-]?\d{1,40},\d{1,40}(?:[eE][+-]?\d{1,3})?\s*")
 _PLAIN = re.compile(r"(-?)([0-9]{1,18})(?:\.([0-9]{1,18}))?")
 
 
@@ -46,18 +61,19 @@ def matches(head: bytes) -> bool:
     first = next((line for line in text.splitlines() if line.strip() and line[0] != "#"), "")
     words = [word.strip().strip('"') for word in re.split(r"[,;\t]", first[:100_000])]
     return DESCRIPTION in words or any(
-        _with_unit(word) is not None or word.lower().startswith("latency") for word in words
+        with_unit(word) is not None or word.lower().startswith("latency") for word in words
     )
 
 
-def _with_unit(label: str) -> tuple[str, int] | None:
+def with_unit(label: str) -> tuple[str, int] | None:
+    """Split a column's label into its name and its unit in nanoseconds; None without a unit."""
     match = _LABEL.fullmatch(label.strip()) if len(label) <= _LONGEST_LABEL else None
     return (match[1].strip(" _"), NANOSECONDS[match[2] or match[3]]) if match else None
 
 
 def read(source: Source) -> list[SampleSet]:
     """Read the sets of a CSV file."""
-    rows = _rows(source)
+    rows = csv_rows(source)
     line, header = next(rows, (1, []))
     names = [name.strip().lstrip("\ufeff") for name in header]
     if len(names) > _MOST_COLUMNS:
@@ -69,10 +85,17 @@ def read(source: Source) -> list[SampleSet]:
     return _read_plain(source, line, names, rows)
 
 
-def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
-    """Give each row with its line; the first row that is no comment tells the delimiter."""
+def csv_rows(source: Source, comments: str = "#") -> Iterator[tuple[int, list[str]]]:
+    """Give each row with its line; the first row that is no comment tells the delimiter.
+
+    Where that is no comma, numbers may have a decimal comma; rows have points.
+
+    Args:
+        source: The file.
+        comments: Characters that lines begin with which are comments.
+    """
     csv.field_size_limit(LONGEST_LINE)
-    lines = (line for line in source.lines() if line[1].strip() and line[1][0] != "#")
+    lines = (line for line in source.lines() if line[1].strip() and line[1][0] not in comments)
     number, first = next(lines, (0, ""))
     delimiter = max(",;\t", key=first.count)
 
@@ -84,9 +107,13 @@ def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
 
     try:
         for row in csv.reader(contents(), delimiter=delimiter, skipinitialspace=True):
-            yield number, row
+            yield number, row if delimiter == "," else [_with_point(cell) for cell in row]
     except csv.Error as error:
         raise source.bad(f"is not readable CSV ({error})", number) from None
+
+
+def _with_point(cell: str) -> str:
+    return cell.replace(",", ".", 1) if _DECIMAL_COMMA.fullmatch(cell) else cell
 
 
 @dataclass
@@ -158,16 +185,16 @@ class _Columns:
 def _columns(source: Source, line: int, names: list[str]) -> _Columns:
     found = _Columns()
     for position, name in enumerate(names):
-        base, unit_ns = _with_unit(name) or (name, source.options.unit_ns)
+        base, unit_ns = with_unit(name) or (name, source.options.unit_ns)
         if base in ("missed", "count"):
             setattr(found, base, position)
         elif unit_ns is None:
             continue
-        elif base.lower() in _TIMES and found.time is None:
+        elif base.lower() in TIMES and found.time is None:
             found.time = (position, unit_ns)
         elif base.lower() == "width":
             found.width = (position, unit_ns)
-        elif _with_unit(name) or len(names) == 1 or "latency" in base.lower():
+        elif with_unit(name) or len(names) == 1 or "latency" in base.lower():
             found.latencies.append((position, base or "latency", unit_ns))
     if not found.latencies:
         raise source.bad(

@@ -9,18 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from latenz import importers
-from latenz.analysis.activations import btf, ftrace, samples
+from latenz.analysis.activations import btf, can, ftrace, samples
 from latenz.analysis.activations.text import Recorded
 from latenz.errors import BadInput, closest, shown
 from latenz.importers.source import HEAD_BYTES, Options, Source
 from latenz.store.journal import MAGIC as JOURNAL
 from latenz.system.trace import COLUMNS, Times, read_times
 
-FORMATS = ("csv", "btf", "ftrace", "samples")
+FORMATS = ("csv", "btf", "ftrace", "can", "samples")
 """`csv`: rows of source and time_ns, also as Parquet. `btf`: Best Trace Format. `ftrace`: events of
-the Linux kernel as text of tracefs, trace-cmd or perf. `samples`: sample sets with time stamps."""
+the Linux kernel as text of tracefs, trace-cmd or perf. `can`: logs of candump and Vector's .asc.
+`samples`: sample sets with time stamps."""
 
-_HELP = "give CSV with source,time_ns, BTF, text of ftrace, trace-cmd or perf, or sample sets"
+_HELP = (
+    "give CSV with source,time_ns, BTF, ftrace, trace-cmd or perf text, CAN logs, or sample sets"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def read_activations(
     name = format_name or ("samples" if path.is_dir() else _recognise(path))
     if name not in FORMATS:
         raise BadInput(f"{name!r} is no format", "--format", closest(name, FORMATS))
-    if event is not None and name not in ("btf", "ftrace"):
+    if event is not None and name not in ("btf", "ftrace", "can"):
         raise BadInput(f"{event!r} cannot be chosen", "--event", f"{name} holds nothing else")
     try:
         recorded = _read(Source(path, name, Options(), progress), event)
@@ -90,6 +93,8 @@ def _read(source: Source, event: str | None) -> Recorded:
         return btf.read(source, event)
     if source.format_name == "ftrace":
         return ftrace.read(source, event or ftrace.IRQ)
+    if source.format_name == "can":
+        return can.read(source, event or can.IDENTIFIER)
     if source.format_name == "samples":
         return samples.read(source.path)
     found = read_times(source.path)
@@ -106,7 +111,11 @@ def _recognise(path: Path) -> str:
         raise BadInput("the file is empty", str(path))
     if _is_csv(head, path):
         return "csv"
-    for name, matches in (("btf", btf.matches), ("ftrace", ftrace.matches)):
+    for name, matches in (
+        ("btf", btf.matches),
+        ("can", can.matches),
+        ("ftrace", ftrace.matches),
+    ):
         if matches(head):
             return name
     if head.startswith(JOURNAL) or _is_importable(head):
