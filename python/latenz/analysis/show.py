@@ -61,9 +61,7 @@ def print_bounds(
     table = plain_table(
         "source", "partition", "bound", "enforced", "Eq. (11)", "Eq. (16)", "verdict"
     )
-    for source, equations, described, found in zip(
-        bounds.sources, printed, system.sources, verdicts, strict=True
-    ):
+    for source, equations, described in zip(bounds.sources, printed, system.sources, strict=True):
         table.add_row(
             source.name,
             described.partition,
@@ -71,7 +69,7 @@ def print_bounds(
             duration_or_dash(source.enforced_ns),
             duration_or_dash(equations.eq11_ns),
             duration_or_dash(equations.eq16_ns),
-            "\n".join(map(_judgement, found)) if found and source.wcrt_ns else source.verdict,
+            source.verdict,
         )
     title = f"longest latency from arrival to the bottom handler's end, mode {bounds.mode}"
     print_titled(console, title, table)
@@ -90,13 +88,15 @@ def print_bounds(
             console.print(f"{source.name}, no enforced bound: {source.enforced_reason}")
     for assumption in bounds.assumptions:
         console.print(f"assumed: {assumption}")
+    for source, judged in zip(bounds.sources, verdicts, strict=True):
+        for each in judged:
+            _print_verdict(console, source.name, each)
 
 
-def _judgement(found: BoundVerdict) -> str:
-    limit = format_duration(found.deadline.limit_ns)
-    if found.verdict != "meets":
-        return f"not shown to meet {limit}"
-    return f"meets {limit}" + ("" if found.enforced else " if models are kept")
+def _print_verdict(console: Console, source: str, found: BoundVerdict) -> None:
+    verdict = "not shown to meet" if found.verdict == "not shown" else found.verdict
+    limit = f"{format_duration(found.deadline.limit_ns)} ({found.deadline.allowed})"
+    console.print(f"{source}: {verdict} {limit}: {found.sentence}", highlight=False)
 
 
 def _print_parts(console: Console, partition: str, source: SourceBound) -> None:
