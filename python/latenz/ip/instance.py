@@ -50,7 +50,8 @@ class Statistics:
         timeouts: Measurements that the watchdog gave up.
         stream_dropped: Samples that the stream lost.
         time: Tick at which this was true.
-        is_whole: All figures are of one moment.
+        is_whole: They are of one moment, but for `alarm`, `timeouts` and `stream_dropped`, which no
+            snapshot holds: these are read beside it.
     """
 
     num: int
@@ -218,14 +219,27 @@ class LatenciesInstance:
         raise BadInput(f"its status bit {bit} stays {int(not wanted)}", self.where, "is it reset?")
 
     def statistics(self) -> Statistics:
-        """Return what the IP counted, of one moment where it has snapshots."""
+        """Return what the IP counted, of one moment where it has snapshots.
+
+        Raises:
+            BadInput: Others take snapshots faster than this one can be read.
+        """
         alarm = bool(self.register("alarm") & 1)
         if self.has("snapshot"):
-            self.set_register("command", FIELDS["command_snapshot"].at(1))
-            return self._statistics("snapshot_", alarm)
+            return self._snapshot(alarm)
         told = self._statistics("", alarm)
         self.check_width(max=told.max, min=told.min)
         return told
+
+    def _snapshot(self, alarm: bool) -> Statistics:
+        """Take a snapshot and read it, again if another program took one meanwhile."""
+        for _ in range(_PATIENCE):
+            self.set_register("command", FIELDS["command_snapshot"].at(1))
+            told = self._statistics("snapshot_", alarm)
+            time = self._time() if told.time is not None else None
+            if (self.register("snapshot_num"), time) == (told.num, told.time):
+                return told
+        raise BadInput("its snapshots are taken by another program", self.where, "end that one")
 
     def _statistics(self, prefix: str, alarm: bool) -> Statistics:
         taken = bool(prefix)

@@ -60,7 +60,7 @@ class Report:
 
 
 class Watcher:
-    """Watches instances of one board; reads their registers, and changes nothing else.
+    """Watches instances of one board: reads their registers, and lets them take snapshots.
 
     Args:
         instances: The IPs.
