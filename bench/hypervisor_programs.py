@@ -24,7 +24,7 @@ from latenz.hypervisor.build import build
 from latenz.hypervisor.costs import with_costs
 from latenz.hypervisor.guest import installed
 from latenz.hypervisor.results import Measured
-from latenz.hypervisor.run import Boot, boot, ensure_built
+from latenz.hypervisor.run import BOARDS, Boot, boot, ensure_built
 from latenz.hypervisor.trace import Kind, Records
 
 US = 1_000
@@ -279,15 +279,15 @@ class Harm:
     first_tick: int
 
 
-def booted(folder: Path, hostile: str | Path, cycles: int) -> Boot:
+def booted(folder: Path, hostile: str | Path, cycles: int, bench: str) -> Boot:
     path = folder / "system.toml"
     path.write_text(SYSTEM.format(witness=installed("guests/witness.bin"), hostile=hostile))
-    return boot(build(path, irqs=int((cycles + 3) * IRQS_OF_CYCLE)), "virt", folder)
+    return boot(build(path, irqs=int((cycles + 3) * IRQS_OF_CYCLE)), bench, folder)
 
 
-def promises(folder: Path, late_ns: int) -> Promises:
+def promises(folder: Path, late_ns: int, bench: str) -> Promises:
     """Return what is promised by the costs of a run whose guests are all honest."""
-    found = booted(folder, "worker", 200).measured
+    found = booted(folder, "worker", 200, bench).measured
     system = build(folder / "system.toml", irqs=1).system
     assert found.costs is not None
     assert found.sections is not None
@@ -308,11 +308,13 @@ USUALLY_LATE_NS = 300
 """What is less is not looked at more closely."""
 
 
-def harm(folder: Path, programs: Sequence[Program], first_tick: int = NEVER) -> Harm:
+def harm(
+    folder: Path, programs: Sequence[Program], first_tick: int = NEVER, bench: str = "virt"
+) -> Harm:
     """Run programs, one in each cycle; none before a tick."""
     path = folder / "programs.bin"
     path.write_bytes(guest(programs, first_tick))
-    found = booted(folder, path, len(programs)).measured
+    found = booted(folder, path, len(programs), bench).measured
     first = found.statistics.epoch_tick + WITNESS_NS + VICTIM_NS
     assert first_tick in (NEVER, first), "as planned"
     check_untouched(found)
@@ -418,10 +420,11 @@ _KEPT = 40
 class Search:
     """Programs get worse from boot to boot."""
 
-    def __init__(self, seed: int, folder: Path, late_ns: int) -> None:
+    def __init__(self, seed: int, folder: Path, late_ns: int, bench: str = "virt") -> None:
         self._dice = random.Random(seed)
         self._folder = folder
-        self.promised = promises(folder, late_ns)
+        self._bench = bench
+        self.promised = promises(folder, late_ns, bench)
         self.worst = Worst()
         self._seeds = seeds() * _PHASES
         self.kept: list[list[tuple[int, Program]]] = [[], [], []]
@@ -431,9 +434,9 @@ class Search:
         """Run a boot of programs and keep those that did most."""
         batch = [self._next() for _ in range(count)]
         if count not in self._honest:
-            self._honest[count] = harm(self._folder, [GOOD] * count)
+            self._honest[count] = harm(self._folder, [GOOD] * count, bench=self._bench)
         usual = self._honest[count]
-        seen = harm(self._folder, batch, usual.first_tick)
+        seen = harm(self._folder, batch, usual.first_tick, self._bench)
         self.worst.note(seen, self.promised)
         for kept, found, before in zip(
             self.kept,
@@ -457,10 +460,10 @@ class Search:
         return varied(self._dice.choice(best), self._dice.choice(best), self._dice)
 
 
-def search(programs: int, seed: int, late_ns: int, folder: Path) -> Search:
+def search(programs: int, seed: int, late_ns: int, folder: Path, bench: str) -> Search:
     """Run so many programs; print the worst so far after each boot."""
     ensure_built()
-    found = Search(seed, folder, late_ns)
+    found = Search(seed, folder, late_ns, bench)
     for done in range(0, programs, MOST_PROGRAMS):
         found.step(min(programs - done, MOST_PROGRAMS))
         print(json.dumps(asdict(found.worst)), flush=True)
@@ -473,9 +476,10 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--late-ns", type=int, default=1500, help="how late a slot may be")
+    parser.add_argument("--bench", choices=list(BOARDS), default="virt")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = search(options.programs, options.seed, options.late_ns, Path(folder))
+        found = search(options.programs, options.seed, options.late_ns, Path(folder), options.bench)
     print(json.dumps({"promised": asdict(found.promised)}))
     for harmed, kept in zip(("victim", "witness", "slots"), found.kept, strict=True):
         more_ns, worst = kept[0]

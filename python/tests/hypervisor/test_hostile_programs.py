@@ -18,9 +18,10 @@ def _built():
     ensure_built()
 
 
-def test_no_program_takes_more_than_promised(tmp_path):
+@pytest.mark.parametrize("bench", ["virt", "virt-gicv3"])
+def test_no_program_takes_more_than_promised(tmp_path, bench):
     late_ns = worst_sections()[SECTIONS["service"]]
-    found = programs.Search(seed=1, folder=tmp_path, late_ns=late_ns)
+    found = programs.Search(seed=1, folder=tmp_path, late_ns=late_ns, bench=bench)
     for _ in range(BATCHES):
         found.step(BATCH)
     worst, promised = found.worst, found.promised

@@ -44,9 +44,10 @@ class Interface {
     if (!has_gicv3()) return write32(base + 0x04, priority);
     asm volatile("msr s3_0_c4_c6_0, %0\n isb" ::"r"(std::uint64_t{priority}));  // ICC_PMR_EL1
   }
+  /// Of a GICv3 the three bits that there are: QEMU 10 takes 8 for 0 and ends itself.
   static void binary_point(std::uint32_t value) {
     if (!has_gicv3()) return write32(base + 0x08, value);
-    asm volatile("msr s3_0_c12_c12_3, %0" ::"r"(std::uint64_t{value}));  // ICC_BPR1_EL1
+    asm volatile("msr s3_0_c12_c12_3, %0" ::"r"(std::uint64_t{value} & 7U));  // ICC_BPR1_EL1
   }
   /// @param index 0 to 3: of a GICv3 group 0's in turn with group 1's
   static void active_priorities(std::uint32_t index, std::uint32_t value) {
