@@ -41,6 +41,7 @@ from latenz.tune.tasks import Thread
 _IRQ = re.compile(r"/proc/irq/(\d+)/")
 _PAGE_KIB, _LARGEST_PAGE_KIB = 4, 64  # of x86; the largest that another architecture may have
 _POLICIES = {"other": os.SCHED_OTHER, "fifo": os.SCHED_FIFO, "rr": os.SCHED_RR}
+_KUBELET = "kubelet.service"
 _RIVALS = (
     ("irqbalance.service", r"/proc/irq/", "moves interrupts between CPUs every 10 seconds"),
     (
@@ -57,6 +58,11 @@ _RIVALS = (
         "power-profiles-daemon.service",
         r"cpufreq|pstate",
         "sets governor, energy preference and turbo as the desktop asks",
+    ),
+    (
+        _KUBELET,
+        r"isolcpus=|partition=",
+        "gives CPUs to containers by a list of its own, if its cpuManagerPolicy is static",
     ),
 )
 """Services that set the same as we do: unit, what of ours they undo, and how."""
@@ -441,6 +447,8 @@ def _conflicts(
 
 
 def _remedy(unit: str, changes: Sequence[AnyChange], offers: Sequence[Entry]) -> str:
+    if unit == _KUBELET:  # threads of one container share the first of its isolated CPUs
+        return "keep them out of its list: reservedSystemCPUs in its configuration"
     concerned = {change.kind for change in changes if unit == change.what.rpartition("/")[2]}
     if concerned - {"tuned", "restart"}:
         return "the plan turns it off"

@@ -146,8 +146,12 @@ def test_ostree_is_told_its_own_command(tmp_path: Path) -> None:
 def test_the_state_of_kubelet_is_not_touched(tmp_path: Path) -> None:
     root = MACHINES["kubernetes"].write(tmp_path / "root")
     state = json.loads((root / "var/lib/kubelet/cpu_manager_state").read_text())
-    apply_all(root, as_it_looks(root).changes)
+    found = as_it_looks(root)
+    apply_all(root, found.changes)
     assert json.loads((root / "var/lib/kubelet/cpu_manager_state").read_text()) == state
+    [conflict] = [each for each in found.conflicts if each.unit == "kubelet.service"]
+    assert "cmdline-isolcpus" in conflict.entries
+    assert "reservedSystemCPUs" in conflict.remedy
 
 
 def test_what_is_named_is_noticed_by_these_lists(tmp_path: Path) -> None:
