@@ -203,6 +203,13 @@ class Configured {
     list(times);
   }
 
+  /// Each source is limited to one IRQ in a period (R7).
+  void limit(const std::vector<Tick>& periods) {
+    for (std::size_t i = 0; i < periods.size(); ++i) {
+      configuration_->source[i].limit_period_ns = periods[i];
+    }
+  }
+
   [[nodiscard]] const latenz::hypervisor::Configuration& operator*() const {
     return *configuration_;
   }
@@ -243,8 +250,9 @@ class Configured {
 class Run {
  public:
   /// @param delay ticks from an interrupt's reason to its signal
+  /// @param limits a period for each source (R7); without them there are none
   Run(const latenz::System& system, latenz::Mode mode, const Configured::Times& times, Tick delay,
-      TopHandlers tops, Guests guests = Guests::honest)
+      TopHandlers tops, Guests guests = Guests::honest, const std::vector<Tick>& limits = {})
       : system_(system),
         mode_(mode),
         configured_(system, mode, times),
@@ -255,6 +263,7 @@ class Run {
         tops_(tops),
         guests_(guests) {
     Dispatcher::account_ = &account_;
+    configured_.limit(limits);
     for (std::uint32_t i = 0; i < (*configured_).partitions; ++i) {
       partitions_.emplace_back(board_);
       begin(partitions_.back().vcpu, i);

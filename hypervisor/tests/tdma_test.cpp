@@ -81,6 +81,40 @@ System with_delay(const System& system, Duration delay) {
   return {system.table().slots(), costs, delayed};
 }
 
+/// When IRQs of a source arrive that a limit permits at most once in a period: what comes too early
+/// masks it until a slot begins that the limit permits, and merges with all that comes before that.
+std::vector<std::int64_t> limited(const System& system, const std::vector<std::int64_t>& listed,
+                                  std::int64_t period) {
+  std::vector<std::int64_t> arrived;
+  std::int64_t merged_until = 0;
+  std::int64_t permitted_from = INT64_MIN;
+  for (const std::int64_t at : listed) {
+    if (at < merged_until) continue;
+    std::int64_t arrival = at;
+    if (at < permitted_from) {
+      const std::int64_t least = std::max(at + 1, permitted_from);
+      arrival = system.table().start_from(latenz::Instant(least)).ns();
+      merged_until = arrival;
+    }
+    arrived.push_back(arrival);
+    permitted_from = arrival + period;
+  }
+  return arrived;
+}
+
+/// Storms of so many IRQs each, one or more ns apart, that lie between each other.
+Times storms(SystemGenerator& generator, std::size_t sources, std::size_t irqs) {
+  Times times(sources);
+  for (auto& each : times) {
+    std::int64_t at = generator.up_to(40);
+    for (std::size_t i = 0; i < irqs; ++i) {
+      each.push_back(at);
+      at += generator.one_in(20) ? generator.up_to(500) : 1 + generator.up_to(3);
+    }
+  }
+  return times;
+}
+
 /// How many IRQs of queues that have a bound, and how many of them are above it.
 struct Compared {
   std::size_t bounded = 0;
@@ -156,6 +190,33 @@ TEST(Tdma, LateSignalsChangeNoHandlingAndBoundsWithTheDelayHold) {
       EXPECT_EQ(without.above > 0, delay > 0) << "late " << delay;
     }
   }
+}
+
+TEST(Tdma, StormsBetweenEachOtherComeAsIfEachWereAlone) {
+  SystemGenerator generator(14);
+  std::size_t merged = 0;
+  for (int round = 0; round < random_systems() / 5; ++round) {
+    const System system = generator.system();
+    const Times times = storms(generator, system.sources().size(), 60);
+    std::vector<Tick> periods;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      periods.push_back(static_cast<Tick>(100 + generator.scaled(0, 200)));
+    }
+    for (const Mode mode : modes) {
+      fake::Run run(system, mode, times, 0, TopHandlers::first, Guests::honest, periods);
+      run.run();
+      Times arrived(times.size());
+      for (const IrqRecord& irq : run.irqs()) arrived[irq.source].push_back(irq.arrival.ns());
+      for (std::size_t i = 0; i < times.size(); ++i) {
+        std::ranges::sort(arrived[i]);
+        const auto period = static_cast<std::int64_t>(periods[i]);
+        ASSERT_EQ(arrived[i], limited(system, times[i], period))
+            << "round " << round << ", mode " << static_cast<int>(mode) << ", source " << i;
+        merged += times[i].size() - arrived[i].size();
+      }
+    }
+  }
+  EXPECT_GT(merged, static_cast<std::size_t>(random_systems()) * 20);
 }
 
 TEST(Tdma, JobsOfGuestsThatInterruptThemselvesEndWithTheirBudgets) {
