@@ -284,6 +284,25 @@ TEST(Adversary, WhatWasFoundStaysWhenASearchIsEnded) {
   EXPECT_GT(adversary.attacks()[0].latency, Duration());
 }
 
+TEST(Adversary, ASearchThatDidNotBeginIsOver) {
+  const System system = MeasuredSystems(14).next(false);
+  const SystemBound bounds = latenz::bound(system, Mode::carry);
+  bool refuses = false;
+  Adversary adversary(system, Mode::carry, bounds.queues, 1, [&refuses] {
+    if (refuses) {
+      throw std::runtime_error("before the first simulation");
+    }
+  });
+  EXPECT_TRUE(adversary.go_on(1));
+  adversary.search(0, -1);  // as none
+  EXPECT_EQ(adversary.left(), 0);
+  adversary.begin(0, 1000);
+  refuses = true;
+  EXPECT_THROW(adversary.begin(0, 1000), std::runtime_error);
+  refuses = false;
+  EXPECT_TRUE(adversary.go_on(1));  // what another one had found is no pattern of this one
+}
+
 TEST(Adversary, ASourceWithoutABoundIsLeftAlone) {
   const std::vector<latenz::Slot> slots = {{0, Duration(10)}, {1, Duration(10)}};
   const System system(slots, {},

@@ -134,9 +134,11 @@ class Adversary {
   }
 
   /// Begins such a search with the critical instants; none if its times might not fit in 64 bits.
+  /// Ended by an exception before its first simulation, it has nothing to go on with.
   void begin(std::size_t target, int simulations) {
     const QueueBound& bound = bounds_[system_.sources()[target].partition];
-    left_ = bound.verdict == Verdict::bounded ? simulations : 0;
+    best_ = {};
+    left_ = bound.verdict == Verdict::bounded ? std::max(simulations, 0) : 0;
     if (left_ == 0) {
       return;
     }
@@ -155,15 +157,17 @@ class Adversary {
       tables_.emplace_back(moves_of(source), finish_ + (system_.table().cycle() * 2),
                            most_arrivals);
     }
-    best_ = {};
     for (const Gap& gap : gaps()) {
       start_from(gap, bound.offset);
     }
   }
 
   /// Goes on for at most this many simulations; true: the search has come to its end, because it
-  /// has used all of them or reached the bound.
+  /// has used all of them or reached the bound, or never began.
   bool go_on(int simulations) {
+    if (left_ <= 0 || best_.pattern.plans.empty()) {
+      return true;
+    }
     const Duration bound = bounds_[partition()].latency;
     for (; simulations > 0 && left_ > 0 && best_.latency < bound; --simulations) {
       attempt(changed());
