@@ -4,7 +4,6 @@ Only values of the running kernel are changed, for less than a second, and no fi
 """
 
 import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
@@ -41,21 +40,13 @@ VALUES = {
     "/sys/module/rcupdate/parameters/rcu_cpu_stall_suppress": "1",
 }
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or (os.cpu_count() or 1) < 2,
-    reason="changing the kernel's values takes root, isolating a CPU takes two of them",
-)
-
-
-@pytest.fixture(autouse=True)
-def alone() -> Iterator[None]:
-    """Wait for other sessions of these tests: they change the same values."""
-    folder = os.open("/proc/sys", os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
+pytestmark = [
+    pytest.mark.usefixtures("alone"),
+    pytest.mark.skipif(
+        os.geteuid() != 0 or (os.cpu_count() or 1) < 2,
+        reason="changing the kernel's values takes root, isolating a CPU takes two of them",
+    ),
+]
 
 
 def planned() -> list[AnyChange]:
