@@ -196,10 +196,17 @@ def _verdicts(time_base: str, summaries: Sequence[Summary]) -> Table:
                 format_duration(verdict.limit_ns),
                 verdict.allowed,
                 "-" if verdict.max_ns is None else format_duration(verdict.max_ns),
-                f"{verdict.exceeding:,}",
+                _late(verdict),
                 verdict.sentence,
             )
     return table
+
+
+def _late(verdict: Verdict) -> str:
+    """Return how many activations were late: from the surely late to the possibly late."""
+    if not verdict.undecided:
+        return f"{verdict.exceeding:,}"
+    return f"{verdict.exceeding:,} to {verdict.exceeding + verdict.undecided:,}"
 
 
 def _outcome(verdict: Verdict) -> Text:

@@ -317,6 +317,8 @@ def replay(
     check_policy(overlap)
     hertz = parse_frequency(clock, "--clock") if clock else None
     plan = Plan.of(read_trace(trace, start, end, overlap, set_name), overlap, hertz)
+    if plan.announcement:
+        typer.echo(plan.announcement, err=True)
     with noticed_signals() as stopped:  # before there is a run that could be left unfinished
         writer = RunWriter(output, command=sys.argv)
         measured = _replayed(plan, stopped, wanted=not json)

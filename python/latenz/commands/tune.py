@@ -50,7 +50,9 @@ def check(
     from latenz.tune.root import Root
 
     entries = chosen((why,), "--why") if why else chosen(tuple(only or ()), "--only")
-    context = Context.of(Root(root), cpus, profile)
+    opened = Root(root)
+    opened.check_machine()
+    context = Context.of(opened, cpus, profile)
     interrupted, checks = False, checked(context, entries)
     if live is not None:
         interrupted, seen = _live(context, live, json)

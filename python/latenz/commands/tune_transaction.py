@@ -203,7 +203,9 @@ def _planned(
     from latenz.tune.root import Root
 
     choice = Choice(tuple(include or ()), tuple(only or ()), tuple(skip or ()))
-    context = Context.of(Root(root), cpus, profile)
+    opened = Root(root)
+    opened.check_machine()
+    context = Context.of(opened, cpus, profile)
     return plan(context, check(context, load()), choice)
 
 

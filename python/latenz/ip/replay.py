@@ -21,8 +21,11 @@ _WIDTHS = (16, 32, 48)
 _SEGMENT_SAMPLES = 4096
 _MOST_DEPTH = 65536
 _MOST_CYCLES = 1_000_000_000
+_CYCLES_PER_MINUTE = 3_000_000
+"""Which GHDL simulates, about."""
 _SOME_MINUTES = 20_000_000
-"""Cycles that are simulated in some minutes: GHDL takes about a minute for 3 million."""
+_UNASKED = 10 * _CYCLES_PER_MINUTE
+"""Cycles of a replay that nobody has chosen a clock for."""
 _LEAST_QUEUE = 16
 _MOST_QUEUE = 1024
 _AFTER_END = 20
@@ -69,12 +72,13 @@ class Plan:
         expected = pair(sampled.instants, overlap)
         parts = list(segments(sampled, overlap, _SEGMENT_SAMPLES))
         cycles = sum(part.instants[-1].time + _AFTER_END for part in parts)
-        if cycles > _MOST_CYCLES:
+        if cycles > (_UNASKED if clock_hz is None else _MOST_CYCLES):
             slower = _slower(sampled.period * trace.tick_ns, cycles)
             raise BadInput(
-                f"{cycles} clock cycles are too many to simulate",
+                f"{cycles:,} clock cycles take {_minutes(cycles)} to simulate",
                 trace.name,
-                f"give a slower one, such as --clock {slower}; times are rounded to its cycles",
+                f"give a slower clock, such as --clock {slower}; that takes some minutes, and times"
+                " are rounded to its cycles",
             )
         return cls(
             trace,
@@ -87,9 +91,22 @@ class Plan:
         )
 
     @property
+    def announcement(self) -> str:
+        """What is going to be simulated and about how long that takes; empty if it is soon done."""
+        if self.cycles < _CYCLES_PER_MINUTE:
+            return ""
+        return f"simulating {self.cycles:,} clock cycles: {_minutes(self.cycles)}"
+
+    @property
     def cycle_ns(self) -> Fraction:
         """A clock cycle in nanoseconds."""
         return self.sampled.period * self.trace.tick_ns
+
+
+def _minutes(cycles: int) -> str:
+    """Return about how long it takes to simulate so many cycles."""
+    minutes = -(-cycles // _CYCLES_PER_MINUTE)
+    return f"about {minutes} min" if minutes < 120 else f"about {minutes // 60} h"
 
 
 def _slower(cycle_ns: Fraction, cycles: int) -> str:

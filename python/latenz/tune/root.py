@@ -30,6 +30,8 @@ _MOST_STEPS = 10_000_000
 """Names looked up and listed in one folder or archive of a stranger; for a real one's check some
 100,000."""
 _WILD = frozenset("*?[")
+_PLACES = ("/proc", "/sys", "/etc", "/boot", "/latenz", "/usr", "/var")
+"""Of these a machine's tree has at least one."""
 ResultT = TypeVar("ResultT")
 
 
@@ -124,6 +126,18 @@ class Root:
             return stat.S_ISDIR(_told(lambda: self._tree.mode(self._resolved(path))))
         except Unreadable:
             return False
+
+    def check_machine(self) -> None:
+        """Refuse a tree that holds nothing of a machine.
+
+        Raises:
+            BadInput: It is such a one.
+        """
+        if not any(self.is_folder(place) for place in _PLACES):
+            known = "no proc, sys, etc or boot is in it"
+            raise BadInput(
+                f"holds no machine's files: {known}", str(self.path), "give the tree's root"
+            )
 
     def names(self, folder: str) -> list[str]:
         """Return the sorted names in a folder; none if there is no such folder."""

@@ -130,3 +130,17 @@ def test_mistakes_about_sets_get_one_line(tmp_path: Path) -> None:
             assert told in done.stderr
             assert done.stderr.count("\n") == 1
     assert not (tmp_path / "r.html").exists()
+
+
+def test_undecided_samples_are_counted_with_the_late_ones(tmp_path: Path) -> None:
+    """Whole microseconds at the limit itself may be late or not."""
+    metadata = Metadata(
+        name="a",
+        time_base=TimeBase.SILICON,
+        period_ns=_PERIOD_NS,
+        missed_periods=0,
+        resolution_ns=1_000,
+    )
+    values = [3_000] * 24 + [4_000] + [1_000] * 975
+    run = run_of(tmp_path / "run", SampleSet.from_columns(metadata, latency_ns=values))
+    assert " 1 to 25 " in latenz("show", run, "--deadline", "3us").stdout

@@ -5,6 +5,8 @@ cases.toml in what each variation differs.
 """
 
 import hashlib
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -101,3 +103,17 @@ def digest(folder: Path) -> str:
         elif path.is_file():
             state.update(path.read_bytes())
     return state.hexdigest()
+
+
+@pytest.mark.parametrize("verb", ["check", "plan"])
+def test_a_folder_that_is_no_machines_is_refused(verb, tmp_path):
+    (tmp_path / "README.md").write_text("no machine")
+    done = subprocess.run(
+        [sys.executable, "-m", "latenz", "tune", verb, "--root", tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "holds no machine's files" in done.stderr
+    assert done.stderr.count("\n") == 1
