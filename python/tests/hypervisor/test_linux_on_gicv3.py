@@ -43,7 +43,7 @@ GICV3 = """		compatible = "arm,gic-v3";
 		reg = <0x0 0x8000000 0x0 0x10000>, <0x0 0x80a0000 0x0 0x20000>;
 """
 EMULATOR = (
-    *("qemu-system-aarch64", "-nodefaults", "-display", "none", "-icount", "shift=0"),
+    *("qemu-system-aarch64", "-nodefaults", "-display", "none", "-icount", "shift=0,sleep=off"),
     *("-M", "virt,gic-version=3,virtualization=on,dtb-randomness=off"),
     *("-cpu", "cortex-a53,cntfrq=1000000000", "-m", "1024"),
 )
