@@ -18,7 +18,7 @@ from latenz.statistics.tail import TailRefusal, fit_tail
 Progress = Callable[[str], None]
 """Called with the label of a set when the work on it starts."""
 
-_SERIES_POINTS = 60_000
+_SERIES_POINTS = 30_000
 _MOST_BUCKETS = 1_500
 _FEWEST_BUCKETS = 60
 
@@ -32,12 +32,14 @@ class Source:
         group: What it was measured under: sets of one group share a colour.
         sample_set: The values.
         causes: Why samples were late, by when they were due, where a trace told.
+        run: Its run's name where several are reported together, else empty.
     """
 
     label: str
     group: str
     sample_set: SampleSet
     causes: Mapping[int, str] = field(default_factory=dict)
+    run: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class View:
         by_handling: Cells by how the interrupts were handled; empty where that is not known.
         blocks: Number and sum of consecutive samples, of a set that is one phase of two.
         tail: The extrapolated tail, or why it must not be extrapolated; None for printed figures.
+        run: Its run's name where several are reported together, else empty.
     """
 
     label: str
@@ -72,6 +75,7 @@ class View:
     by_handling: dict[Handling, Distribution] = field(default_factory=dict)
     blocks: list[tuple[int, int]] = field(default_factory=list)
     tail: TailFit | MixedTail | TailRefusal | None = None
+    run: str = ""
 
     @property
     def time_base(self) -> TimeBase:
@@ -111,7 +115,7 @@ def collect(
         metadata = source.sample_set.metadata
         given = () if metadata.time_base == TimeBase.PUBLISHED else deadlines
         summary = summarize(source.sample_set, given, confidence)
-        view = View(source.label, source.group, metadata, summary)
+        view = View(source.label, source.group, metadata, summary, run=source.run)
         views.append(_SEEN[source.sample_set.form](view, source, buckets))
     return views
 

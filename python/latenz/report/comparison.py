@@ -10,7 +10,8 @@ from latenz.compare.show import amount, findings
 from latenz.files import replacing
 from latenz.report import words
 from latenz.report.collect import Progress, collect
-from latenz.report.page import ReportedRun, content, render, sources_of
+from latenz.report.page import content, render
+from latenz.report.runs import ReportedRun, sources_of
 
 _LOOKS: dict[bool | None, tuple[str, str]] = {
     True: ("violates", "✕"),

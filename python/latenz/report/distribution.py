@@ -5,6 +5,7 @@ have a cell each), so that a pass over any number of samples needs a megabyte of
 figure shifts by more than 0.1 %. Counts are exact throughout.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -143,6 +144,37 @@ def histogram_distribution(sample_set: SampleSet) -> Distribution:
         beyond_from_ns=metadata.beyond_range_from_ns,
         max_ns=largest,
         unknown=unknown,
+    )
+
+
+def pooled(parts: Sequence[Distribution]) -> Distribution | None:
+    """Return the distribution of all activations of several sets together.
+
+    None where that cannot be told: a set has no cells, or the range of one ended below where
+    another has values, so that nobody knows how their order is.
+    """
+    ends = [part.beyond_from_ns for part in parts if part.beyond]
+    if not all(len(part.count) for part in parts) or None in ends:
+        return None
+    above_all = min((end for end in ends if end is not None), default=None)
+    if above_all is not None and above_all < max(int(part.lowest[-1]) for part in parts):
+        return None
+    lowest = np.concatenate([part.lowest for part in parts])
+    upper = np.concatenate([part.upper for part in parts])
+    order = np.lexsort((upper, lowest))
+    lowest, upper = lowest[order], upper[order]
+    count = np.concatenate([part.count for part in parts])[order]
+    first = np.flatnonzero(np.diff(lowest, prepend=lowest[0] - 1))
+    last = np.append(first[1:], len(lowest)) - 1
+    largest = [part.max_ns for part in parts]
+    return Distribution(
+        lowest[first],
+        upper[last],
+        np.add.reduceat(count, first),
+        beyond=sum(part.beyond for part in parts),
+        beyond_from_ns=above_all,
+        max_ns=None if None in largest else max(each for each in largest if each is not None),
+        unknown=sum(part.unknown for part in parts),
     )
 
 

@@ -14,14 +14,17 @@ from latenz.model import Deadline
 from latenz.report import words
 from latenz.report.collect import View
 from latenz.report.distribution import exceedance, histogram_bins, violin
+from latenz.report.pools import Line, choices, lines_of
 from latenz.statistics import views_in_words
 from latenz.statistics.extrapolation import TailFit
 from latenz.statistics.mixture import MixedTail
 
 BAND_CONFIDENCE = 0.95
-_SETS_IN_A_PANEL = 12
 _CURVE_POINTS = 24_000
 _TAIL_POINTS = 40
+_FAR = 10
+"""A deadline beyond so many times the largest latency is an arrow at the edge."""
+_TOLD_IN_WORDS = 12
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Panel:
         description: What it shows in words, for those who cannot see it.
         data: What the drawing function takes.
         notes: What a reader of the plot must know.
-        height: Height in rem where it depends on the number of sets; 0: the page's own.
+        rows: How many lines are drawn at first, which is what the plot's height follows.
     """
 
     key: str
@@ -46,7 +49,7 @@ class Panel:
     description: str
     data: dict[str, Any]
     notes: tuple[str, ...] = ()
-    height: int = 0
+    rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,18 +63,20 @@ class Figure:
 
 
 def figures(views: list[View]) -> list[Figure]:
-    """Return all figures that have anything to show, in the order of the page."""
-    points = max(48, min(200, _CURVE_POINTS // max(1, len(views))))
+    """Return all figures that have anything to show, the one that carries the verdict first."""
+    lines = lines_of(views)
+    drawn = {choice.name for choice in choices(lines) if choice.drawn} | {""}
+    points = max(48, min(200, _CURVE_POINTS // max(1, len(lines))))
 
     def exceedance_data(view: View) -> dict[str, Any]:
         return _exceedance_data(view, points)
 
     made = [
-        _figure("averages", "Averages and maxima", _AVERAGES, views, _averages_data),
-        _figure("violins", "Distributions side by side", _VIOLINS, views, _violin_data),
-        _figure("histograms", "Histogram", _HISTOGRAMS, views, _histogram_data),
-        _figure("exceedance", "Exceedance", _EXCEEDANCE, views, exceedance_data),
-        _figure("series", "Latency over time", _SERIES, views, _series_data, by_group),
+        _figure("exceedance", "Exceedance", _EXCEEDANCE, lines, drawn, exceedance_data),
+        _figure("averages", "Averages and maxima", _AVERAGES, lines, drawn, _averages_data),
+        _figure("violins", "Distributions side by side", _VIOLINS, lines, drawn, _violin_data),
+        _figure("histograms", "Histogram", _HISTOGRAMS, lines, drawn, _histogram_data),
+        _figure("series", "Latency over time", _SERIES, lines, drawn, _series_data),
     ]
     return [figure for figure in made if figure.panels]
 
@@ -93,15 +98,14 @@ _EXCEEDANCE = (
     "Share of activations at or above each latency. The band is the pointwise"
     f" {words.percent(BAND_CONFIDENCE)} Clopper-Pearson confidence interval: it assumes no"
     " distribution, but independent activations. Where the source counts skipped activations, they"
-    " are in this curve by how long they waited. A dotted line leaving a curve is its fitted tail;"
-    " one between triangles spans samples beyond a histogram's range."
+    " are in this curve by how long they waited. A thin line is the latest of several CPUs or"
+    " repetitions; bands and tails are drawn for up to three lines. A dotted line leaving a curve"
+    " is its fitted tail; one between triangles spans samples beyond a histogram's range."
 )
 _SERIES = (
     "Smallest and largest latency in each of up to 1,500 stretches of equally many samples: however"
     " long the recording, no peak is left out. Triangles mark skipped activations."
 )
-
-_Grouping = Callable[[list[View]], list[tuple[str, list[View]]]]
 
 
 def by_group(views: list[View]) -> list[tuple[str, list[View]]]:
@@ -112,49 +116,99 @@ def by_group(views: list[View]) -> list[tuple[str, list[View]]]:
     return list(ordered.items())
 
 
-def _together(views: list[View]) -> list[tuple[str, list[View]]]:
-    """Put all sets in one panel while their curves can be told apart."""
-    return [("", views)] if len(views) <= _SETS_IN_A_PANEL else by_group(views)
-
-
 def _figure(
     key: str,
     title: str,
     caption: str,
-    views: list[View],
+    lines: list[Line],
+    drawn: set[str],
     data: Callable[[View], dict[str, Any]],
-    grouping: _Grouping = _together,
 ) -> Figure:
+    """Return a figure with one panel for each time base: the lines share its axes."""
     panels: list[Panel] = []
-    for time_base, same_base in by_time_base(views):
-        shown = [view for view in same_base if _has(view, key)]
-        for name, members in grouping(shown) if shown else []:
-            looks = _looks(members)
-            series = [
-                {"label": view.label, **look, **data(view)}
-                for view, look in zip(members, looks, strict=True)
-            ]
-            panels.append(
-                Panel(
-                    key=f"{key}-{len(panels)}",
-                    kind=key,
-                    time_base=time_base,
-                    title=name,
-                    description=f"{title}. {'; '.join(map(words.set_in_words, members))}.",
-                    data={"series": series, "timeBase": time_base, "limits": _limits(members)},
-                    notes=_notes(members) if key not in ("averages", "series") else (),
-                    height=_height(key, len(members)),
-                )
+    for time_base in words.TIME_BASES:
+        of_base = [line for line in lines if line.view.time_base.value == time_base]
+        shown = [line for line in of_base if _has(line.view, key)]
+        if not shown:
+            continue
+        members = [view for line in shown if line.role != "set" for view in line.members]
+        panels.append(
+            Panel(
+                key=f"{key}-{len(panels)}",
+                kind=key,
+                time_base=time_base,
+                title="",
+                description=f"{title}. {_in_words(shown)}.",
+                data={
+                    "series": [{**_told(line), **data(line.view)} for line in shown],
+                    "timeBase": time_base,
+                    **_extent(of_base),
+                },
+                notes=_notes(members) if key not in ("averages", "series") else (),
+                rows=sum(_is_drawn(line, key) for line in shown if line.choice in drawn),
             )
+        )
     return Figure(key, title, caption, panels)
 
 
-def _height(key: str, sets: int) -> int:
-    """Return the height of a plot: rows for each set where it has some, else room for names."""
-    rows = {"averages": (8, 3), "violins": (6, 4)}.get(key)
-    if rows:
-        return rows[0] + rows[1] * sets
-    return 22 + sets if sets > 4 else 0
+def _is_drawn(line: Line, key: str) -> bool:
+    """Tell whether a line of a chosen condition is drawn at first, all CPUs together."""
+    if line.role == "set":
+        return line.latest and key not in ("averages", "violins")
+    return True
+
+
+def _told(line: Line) -> dict[str, Any]:
+    """Return by what the page tells a line from others, and whether it is to be drawn."""
+    return {
+        "label": line.view.label,
+        "choice": line.choice,
+        "run": line.view.run,
+        "cpu": line.view.metadata.cpu if line.role != "pooled" else None,
+        "role": line.role,
+        "latest": line.latest,
+        "colour": line.colour,
+        "dash": line.dash,
+    }
+
+
+def _in_words(lines: list[Line]) -> str:
+    """Say the main figures of pools and single sets, the latest first."""
+    told = [line for line in lines if line.role != "set"] or lines
+    told = sorted(told, key=lambda line: -(line.view.summary.max_ns or 0))
+    parts = [words.set_in_words(line.view) for line in told[:_TOLD_IN_WORDS]]
+    if left := len(told) - len(parts):
+        parts.append(f"{left} more stand in the summary")
+    return "; ".join(parts)
+
+
+def _extent(lines: list[Line]) -> dict[str, Any]:
+    """Return what all logarithmic axes of a time base share: their range, and the deadlines.
+
+    A deadline far beyond all latencies does not stretch the axis: it is drawn as an arrow.
+    """
+    views = [line.view for line in lines if line.role != "pooled"]
+    ends = [end for view in views for end in _ends(view) if end > 0]
+    limits = _limits(views)
+    if not ends:
+        return {"limits": limits, "range": None}
+    far = _FAR * max(ends)
+    near = [limit["ns"] for limit in limits if limit["ns"] <= far]
+    return {
+        "limits": [{**limit, "far": limit["ns"] > far} for limit in limits],
+        "range": [min([*ends, *near]), max([*ends, *near])],
+    }
+
+
+def _ends(view: View) -> tuple[float, float]:
+    """Return the smallest latency that a logarithmic axis can show, and the largest."""
+    cells = view.distribution
+    largest = max(view.summary.max_ns or 0, cells.beyond_from_ns or 0)
+    drawable = cells.lowest[cells.lowest > 0]
+    smallest = int(drawable[0]) if len(drawable) else (view.summary.min_ns or largest)
+    if len(cells.upper) and cells.upper[-1] > largest and cells.lowest[-1] >= largest:
+        largest = int(cells.upper[-1])
+    return float(smallest), float(largest)
 
 
 def by_time_base(views: Iterable[View]) -> list[tuple[str, list[View]]]:
@@ -173,19 +227,6 @@ def _has(view: View, key: str) -> bool:
     if key == "series":
         return bool(view.series)
     return len(view.distribution.count) > 0
-
-
-def _looks(views: list[View]) -> list[dict[str, int]]:
-    """Give each group a colour and each of its sets a dash; a group alone: colours only."""
-    groups = [name for name, _ in by_group(views)]
-    if len(groups) == 1:
-        return [{"colour": i, "dash": 0} for i in range(len(views))]
-    seen = dict.fromkeys(groups, -1)
-    looks = []
-    for view in views:
-        seen[view.group] += 1
-        looks.append({"colour": groups.index(view.group), "dash": seen[view.group]})
-    return looks
 
 
 def _limits(views: list[View]) -> list[dict[str, Any]]:
@@ -247,10 +288,10 @@ def _histogram_data(view: View) -> dict[str, Any]:
 
 
 def _beyond(view: View) -> dict[str, Any]:
-    if not view.metadata.beyond_range:
+    if not view.distribution.beyond:
         return {}
     return {
-        "beyond": view.metadata.beyond_range,
+        "beyond": view.distribution.beyond,
         "beyondFrom": view.distribution.beyond_from_ns or int(view.distribution.upper[-1]),
         "max": view.summary.max_ns,
     }

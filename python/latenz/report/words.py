@@ -65,13 +65,25 @@ def table_unit(nanoseconds: list[float]) -> tuple[str, int]:
     return fitting[-1] if fitting else UNITS[0]
 
 
-def in_unit(nanoseconds: float | None, size: int) -> str:
-    """Return a time in a table's unit: three decimals; in ns, two for what is not whole."""
+def in_unit(
+    nanoseconds: float | None, size: int, resolution_ns: int = 1, finer: bool = False
+) -> str:
+    """Return a time in a table's unit, with as many decimals as its clock resolves, at most three.
+
+    Args:
+        nanoseconds: The time; None: a dash.
+        size: Nanoseconds in the unit.
+        resolution_ns: Of the clock or the histogram that it comes from.
+        finer: An average: one decimal more than single values have.
+    """
     if nanoseconds is None:
         return UNKNOWN
+    resolved = math.ceil(math.log10(size / resolution_ns)) + (finer and resolution_ns > 1)
     if size > 1:
-        return f"{nanoseconds / size:,.3f}"
-    return f"{nanoseconds:,}" if isinstance(nanoseconds, int) else f"{nanoseconds:,.2f}"
+        return f"{nanoseconds / size:,.{min(max(resolved, 0), 3)}f}"
+    if isinstance(nanoseconds, int):
+        return f"{nanoseconds:,}"
+    return f"{nanoseconds:,.{min(max(resolved, 0), 2) if resolution_ns > 1 else 2}f}"
 
 
 def percent(probability: float) -> str:

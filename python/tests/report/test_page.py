@@ -14,7 +14,7 @@ from latenz.model import Deadline, Metadata, Reported, SampleSet, TimeBase
 from latenz.report import ReportedRun, write_report
 from latenz.report.collect import Source, collect
 from latenz.report.embedded import json_script
-from latenz.report.page import judged_deadlines
+from latenz.report.verdicts import judged_deadlines
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path"}
 

@@ -10,7 +10,7 @@ import pytest
 
 from latenz.errors import BadInput
 from latenz.model import Metadata, SampleSet, TimeBase
-from latenz.report.page import open_runs, write_report
+from latenz.report import open_runs, write_report
 from latenz.store.run import RunWriter
 from latenz.traces.causes import Cause
 from latenz.traces.explaining import explain

@@ -1,0 +1,98 @@
+/** A histogram for each handling over a linear axis, and a line at the average of all. */
+function handling(data, look) {
+  const { series: all, mean } = data;
+  const longest = Math.max(...all.map((one) => one.right.at(-1)));
+  const [size, unit] = axisUnit([longest]);
+  const made = histograms(data, look, [size, unit]);
+  const near = mean < 0.1 * longest ? "left" : mean > 0.9 * longest ? "right" : "center";
+  return {
+    data: made.data,
+    layout: {
+      ...made.layout,
+      shapes: [{ type: "line", x0: mean / size, x1: mean / size, yref: "paper", y0: 0, y1: 1, line: { color: look.ink, width: 2 } }],
+      annotations: [{
+        text: `average ${duration(mean)}`, showarrow: false, x: mean / size, yref: "paper", y: 1, yanchor: "bottom",
+        xanchor: near, font: { size: 12 },
+      }],
+      xaxis: axis(look, `latency [${unit}]`, { range: [0, (1.02 * longest) / size] }),
+      yaxis: { ...made.layout.yaxis, title: { ...made.layout.yaxis.title, text: "interrupts" } },
+    },
+  };
+}
+
+function learning({ series: all, learned }, look) {
+  const [size, unit] = axisUnit(all.flatMap((one) => one.mean));
+  const traces = all.map((one, i) => ({
+    type: "scatter", mode: "lines", name: plain(one.label), x: one.at, y: one.mean.map((ns) => ns / size), hoverinfo: "text",
+    line: { color: look.series[i % look.series.length], width: 2, dash: dashes[Math.floor(i / 8) % dashes.length] },
+    text: one.at.map((at, k) => `${plain(one.label)}, interrupt ${grouped(at)}: average ${duration(one.mean[k])}`),
+  }));
+  const shade = { type: "rect", x0: 0, x1: learned, yref: "paper", y0: 0, y1: 1, fillcolor: look.grid, line: { width: 0 }, layer: "below" };
+  return {
+    data: traces,
+    layout: layout(look, {
+      shapes: learned ? [shade] : [],
+      annotations: learned ? [{
+        text: "learning phase", showarrow: false, x: learned / 2, yref: "paper", y: 1, yanchor: "bottom", font: { size: 11 },
+      }] : [],
+      xaxis: axis(look, "number of the interrupt", { rangemode: "tozero" }),
+      yaxis: axis(look, `average latency [${unit}]`, { rangemode: "tozero" }),
+    }),
+  };
+}
+
+/** Lines over the size of messages: median, 99 % quantile, and the raw limit beside them. */
+function sizes({ series: all }, look) {
+  const [size, unit] = axisUnit(all.flatMap((one) => one.median));
+  const line = (one, i, values, name, dash) => ({
+    type: "scatter", mode: "lines+markers", name: plain(one.label), legendgroup: one.label, hoverinfo: "text",
+    showlegend: dash === "solid", x: one.bytes, y: values.map((ns) => (ns === null ? null : ns / size)),
+    marker: { size: dash === "solid" ? 7 : 4 },
+    line: { color: look.series[i % look.series.length], width: dash === "solid" ? 2 : 1, dash },
+    text: one.bytes.map((bytes, k) => `${plain(one.label)}, ${grouped(bytes)} B: ${name} ${duration(values[k] ?? 0)}`),
+  });
+  const at = [...new Set(all.flatMap((one) => one.bytes))].sort((a, b) => a - b);
+  return {
+    data: all.flatMap((one, i) => [
+      line(one, i, one.median, "median", "solid"), line(one, i, one.p99, "99 % quantile", "dot"),
+      line(one, i, one.raw, "raw limit", "dash"),
+    ]),
+    layout: layout(look, {
+      xaxis: axis(look, "size of the message [B]", { type: "log", tickvals: at, ticktext: at.map(grouped) }),
+      yaxis: axis(look, `latency [${unit}]`, { type: "log" }),
+    }),
+  };
+}
+
+/** The greatest control error in stretches of time, and the cycles missed there. */
+function control({ series: [{ label, at, max, missed }], most }, look) {
+  const told = (k) => `${plain(label)}, ${grouped(at[k])} s: at most ${grouped(max[k])} µrad`;
+  const common = { type: "scatter", hoverinfo: "text" };
+  return {
+    data: [
+      {
+        ...common, mode: "lines", name: "greatest error", x: at, y: max.map((urad) => Math.max(urad, 1)),
+        line: { color: look.series[0], width: 1 }, text: max.map((_, k) => told(k)),
+      },
+      {
+        ...common, mode: "markers", name: "cycles missed", marker: { color: look.alert, size: 8, symbol: "triangle-up" },
+        x: missed.map(([k]) => at[k]), y: missed.map(([k]) => Math.max(max[k], 1)),
+        text: missed.map(([k, count]) => `${told(k)}<br>${grouped(count)} cycles missed`),
+      },
+    ],
+    layout: layout(look, {
+      xaxis: axis(look, "time since the first cycle [s]", { rangemode: "tozero" }),
+      yaxis: axis(look, "greatest control error [µrad]", { type: "log", range: [0, Math.log10(most) + 0.1], dtick: 1 }),
+    }),
+  };
+}
+
+const drawings = { averages, violins, histograms, exceedance, series, handling, learning, sizes, control };
+const scalable = { averages: () => false, series: ({ series: all }) => prefersLogarithm(all) };
+
+/** Single peaks far above the rest would flatten everything else on a linear axis. */
+function prefersLogarithm(all) {
+  const peaks = all.flatMap((one) => one.max).sort((a, b) => a - b);
+  const allPositive = all.every((one) => one.min.every((ns) => ns > 0));
+  return allPositive && peaks.at(-1) > 20 * peaks[Math.floor(peaks.length / 2)];
+}
