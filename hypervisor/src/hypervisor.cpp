@@ -147,6 +147,10 @@ Vcpu* Hypervisor::trap(Processor& processor, std::uint64_t entered) {
   Vcpu* vcpu = processor.running;
   if (vcpu == &processor.idle) return idle_trap(processor, entered);
   const Outcome outcome = serve_guest(partitions_[vcpu->partition]);
+  if (outcome == Outcome::rang) {
+    const auto source = static_cast<std::uint16_t>(configuration_->channel[vcpu->x[1]].source);
+    return tdma_.ring(processor, entered, source);
+  }
   processor.longest_service = std::max(processor.longest_service, now() - entered);
   return outcome == Outcome::served ? vcpu : partition_changed(processor, entered, outcome);
 }
@@ -227,6 +231,16 @@ bool Hypervisor::any_running() const {
 bool Hypervisor::any_awaited() const {
   return std::any_of(all().begin(), all().end(),
                      [](const Partition& each) { return each.awaited(); });
+}
+
+std::int64_t Hypervisor::ring(const Partition& partition, std::uint64_t channel) const {
+  if (channel >= configuration_->channels ||
+      configuration_->channel[channel].sender != partition.vcpu.partition) {
+    return Hypercall::invalid_parameters;
+  }
+  if (!tdma_.rings()) return Hypercall::not_yet;
+  const auto source = static_cast<std::uint16_t>(configuration_->channel[channel].source);
+  return tdma_.dispatcher().is_masked(source) ? Hypercall::merged : Hypercall::rung;
 }
 
 std::int64_t Hypervisor::statistic(const Partition& partition, std::uint64_t which) const {

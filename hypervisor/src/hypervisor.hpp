@@ -44,6 +44,10 @@ class Hypervisor {
   /// What a guest may know of its own partition; negative: Hypercall's errors.
   [[nodiscard]] std::int64_t statistic(const Partition& partition, std::uint64_t which) const;
 
+  /// What a guest is told that rings the doorbell of a channel. If it is `rung`, the source is to
+  /// be raised.
+  [[nodiscard]] std::int64_t ring(const Partition& partition, std::uint64_t channel) const;
+
   /// Tells all that was measured, and switches the board off.
   [[noreturn]] void finish();
 

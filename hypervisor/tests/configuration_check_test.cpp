@@ -306,6 +306,47 @@ TEST(Mappings, TheLongestListsHaveRoom) {
   EXPECT_LE(std::size(virt_not_for_guests), BoardRules::most);
 }
 
+TEST(Channels, GoFromOnePartitionToAnotherWhoseSourceTheDoorbellIs) {
+  const auto told = [](const ChannelEntry& wanted, std::uint32_t flags = 0) {
+    Configuration made = fine();
+    made.channels = 1;
+    made.channel[0] = wanted;
+    made.source[0].flags = flags;
+    seal(made);
+    return std::string(problem_of(made, board));
+  };
+  const ChannelEntry sound = {.name = {}, .sender = 1, .source = 0, .guest = 0, .size = 0x1000};
+  const auto with = [&](auto change) {
+    ChannelEntry made = sound;
+    change(made);
+    return made;
+  };
+  EXPECT_EQ(told(sound), "");
+  EXPECT_EQ(told(with([](auto& each) { each.sender = 2; })),
+            "channel: no such partition or source");
+  EXPECT_EQ(told(with([](auto& each) { each.source = 1; })),
+            "channel: no such partition or source");
+  EXPECT_EQ(told(with([](auto& each) { each.sender = 0; })), "channel: its sender is the receiver");
+  EXPECT_EQ(told(sound, SourceEntry::is_device), "channel: its source is a device's");
+}
+
+TEST(Channels, HaveADoorbellAndAnEndOnTheFirstCpuOfTheirOwn) {
+  Configuration made = fine();
+  made.channels = 2;
+  made.channel[0] =
+      made.channel[1] = {.name = {}, .sender = 1, .source = 0, .guest = 0, .size = 0x1000};
+  seal(made);
+  EXPECT_EQ(problem_of(made, board), "channel: its source is another's");
+  made.channels = 1;
+  made.slots = 1;
+  made.partition[1].cpu = 1;
+  seal(made);
+  EXPECT_EQ(problem_of(made, board), "channel: not of the first CPU");
+  made.channels = Configuration::most_channels + 1;
+  seal(made);
+  EXPECT_EQ(problem_of(made, board), "counts out of range");
+}
+
 TEST(ConfigurationCheck, NoticesEveryChangedByte) {
   Configuration configuration = fine();
   seal(configuration);

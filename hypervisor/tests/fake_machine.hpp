@@ -46,6 +46,9 @@ struct Partition {
 
   [[nodiscard]] static bool is_running() { return true; }
   [[nodiscard]] static std::uint64_t progress() { return 0; }
+  void tell_first_slot(std::uint64_t tick) { first_slot = tick; }
+
+  std::uint64_t first_slot = 0;
 };
 
 struct Interface {

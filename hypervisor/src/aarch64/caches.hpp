@@ -21,6 +21,11 @@ class Caches {
     asm volatile("dc civac, %0\n dsb ish" ::"r"(what) : "memory");
   }
 
+  /// Writes what is cached of a line back to memory.
+  static void write_back_line(const void* what) {
+    asm volatile("dc cvac, %0\n dsb ish" ::"r"(what) : "memory");
+  }
+
   /// Cleans and invalidates one line by level, set and way; nothing if there is no such line.
   static void clean_line(std::uint64_t operand);
 };

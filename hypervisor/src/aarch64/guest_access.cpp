@@ -106,6 +106,12 @@ Outcome serve_call(Partition& partition) {
     case Hypercall::statistics:
       result = static_cast<std::uint64_t>(hypervisor.statistic(partition, partition.vcpu.x[1]));
       break;
+    case Hypercall::notify: {
+      const std::int64_t told = hypervisor.ring(partition, partition.vcpu.x[1]);
+      result = static_cast<std::uint64_t>(told);
+      if (told == Hypercall::rung) return Outcome::rang;
+      break;
+    }
     default:
       result = not_supported;
   }

@@ -58,7 +58,7 @@ std::uint64_t Partition::progress() const {
 
 void Partition::tell(const Configuration& configuration, std::uint32_t index) {
   information_.magic = InformationPage::expected_magic;
-  information_.version = 1;
+  information_.version = InformationPage::current_version;
   information_.partition = index;
   information_.counter_hz = CntFrequency::read();
   information_.memory_begin = entry_->memory_guest;
@@ -74,6 +74,37 @@ void Partition::tell(const Configuration& configuration, std::uint32_t index) {
     const SourceEntry& source = configuration.source[i];
     if (source.partition != index) continue;
     information_.source[information_.sources++] = {source.interrupt, 0, source.bottom_ns};
+  }
+  tell_slots(configuration);
+  tell_channels(configuration, index);
+}
+
+void Partition::tell_slots(const Configuration& configuration) {
+  information_.slots = configuration.slots;
+  for (std::uint32_t i = 0; i < configuration.slots; ++i) {
+    const SlotEntry& slot = configuration.slot[i];
+    information_.slot[i] = {information_.cycle_ns, slot.length_ns, slot.partition, 0};
+    information_.cycle_ns += slot.length_ns;
+  }
+}
+
+void Partition::tell_first_slot(std::uint64_t tick) {
+  information_.first_slot = tick;
+  Caches::write_back_line(&information_.first_slot);  // the guest may read past the caches
+}
+
+void Partition::tell_channels(const Configuration& configuration, std::uint32_t index) {
+  for (std::uint32_t i = 0; i < configuration.channels; ++i) {
+    const ChannelEntry& channel = configuration.channel[i];
+    const SourceEntry& source = configuration.source[channel.source];
+    if (channel.sender != index && source.partition != index) continue;
+    information_.channel[information_.channels++] = {.name = channel.name,
+                                                     .number = i,
+                                                     .sends = channel.sender == index ? 1U : 0U,
+                                                     .interrupt = source.interrupt,
+                                                     .reserved = 0,
+                                                     .address = channel.guest,
+                                                     .size = channel.size};
   }
 }
 

@@ -47,6 +47,8 @@ class Partition {
   [[nodiscard]] std::string_view name() const { return text_of(entry_->name); }
   [[nodiscard]] std::uint32_t cpu() const { return entry_->cpu; }
   [[nodiscard]] std::uint64_t progress() const;
+  /// @param tick when the first slot begins
+  void tell_first_slot(std::uint64_t tick);
   [[nodiscard]] std::uint32_t faults() const { return faults_; }
   [[nodiscard]] std::uint32_t restarts() const { return restarts_; }
   [[nodiscard]] bool awaited() const {
@@ -63,6 +65,8 @@ class Partition {
 
  private:
   void tell(const Configuration& configuration, std::uint32_t index);
+  void tell_slots(const Configuration& configuration);
+  void tell_channels(const Configuration& configuration, std::uint32_t index);
   [[nodiscard]] bool map(const Configuration& configuration, std::uint32_t index);
   [[nodiscard]] bool map_machine();
   void forget_translations() const;

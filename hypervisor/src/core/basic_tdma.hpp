@@ -48,6 +48,13 @@ class BasicTdma {
   /// After a trap of the guest that ended or restarted its partition.
   Vcpu* partition_changed(Processor& processor, std::uint64_t entered, Outcome outcome);
 
+  /// Whether doorbells can be rung: from the first cycle that counts to the end of the run.
+  [[nodiscard]] bool rings() const { return run_.measuring() && !all_raised(); }
+
+  /// The running guest rings a doorbell: its source interrupts at the time of the call. What that
+  /// takes is the guest's own time, in its slot or its job.
+  Vcpu* ring(Processor& processor, std::uint64_t entered, std::uint16_t source);
+
   /// A partition begins anew or ended, while another one is about to run.
   void settle(PartitionIndex index, Outcome outcome);
 
@@ -67,6 +74,7 @@ class BasicTdma {
   };
 
   // From the first slot to the last:
+  void begin_dispatcher(Instant epoch);
   void measure_from_here();
   void end_if_all_is_done();
   [[nodiscard]] bool all_raised() const;
@@ -77,7 +85,7 @@ class BasicTdma {
   void serve_due_events();
   void switch_slot();
   void raise_arrival();
-  void raise_device(std::uint64_t entered, std::uint16_t source);
+  void raise_now(std::uint64_t entered, std::uint16_t source);
   void signal_to_owner(const Processor& processor, std::uint32_t id);
   void raise(std::uint16_t source, Instant arrival, std::uint64_t began);
   void raise_if_permitted(std::uint16_t source, Instant arrival, std::uint64_t began);

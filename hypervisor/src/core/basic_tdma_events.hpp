@@ -40,11 +40,18 @@ template <SharedMachine Machine>
 BasicTdma<Machine>::Vcpu* BasicTdma<Machine>::start(Processor& processor,
                                                     std::uint64_t trap_ticks) {
   const Clock clock(machine_.counter_hz());
-  dispatcher_.begin(plan_.from(instant_of(machine_.now() + clock.nearest(time_to_begin_ns))));
+  begin_dispatcher(instant_of(machine_.now() + clock.nearest(time_to_begin_ns)));
   const std::uint64_t began = machine_.now();
   leave(processor, {}, began, InterruptId::slot_timer);  // after its last stamp: counts as leaving
   trap_ticks_ = trap_ticks + (machine_.now() - began);
   return resume(processor, began, InterruptId::spurious);
+}
+
+/// @param epoch when the first slot begins; guests are told
+template <SharedMachine Machine>
+void BasicTdma<Machine>::begin_dispatcher(Instant epoch) {
+  dispatcher_.begin(plan_.from(epoch));
+  for (Partition& each : partitions_) each.tell_first_slot(tick_of(epoch));
 }
 
 /// All begins anew, a while from now: until then nothing runs.
@@ -52,7 +59,7 @@ template <SharedMachine Machine>
 void BasicTdma<Machine>::measure_from_here() {
   const Clock clock(machine_.counter_hz());
   const Instant epoch = dispatcher_.slot_end() + clock.duration(time_to_begin_ns);
-  dispatcher_.begin(plan_.from(epoch));
+  begin_dispatcher(epoch);
   for (const Partition& each : partitions_) {
     if (!each.is_running()) dispatcher_.stop(each.vcpu.partition);
   }
@@ -148,10 +155,11 @@ void BasicTdma<Machine>::raise_arrival() {
   arm_arrival_timer();
 }
 
-/// A device does not tell when its interrupt came: the stamp is when the hypervisor was entered.
-/// What was due by then comes first, though its timer may be signalled later.
+/// A device does not tell when its interrupt came, a guest rings its doorbell by entering the
+/// hypervisor: the stamp is when it was entered. What was due by then comes first, though its timer
+/// may be signalled later.
 template <SharedMachine Machine>
-void BasicTdma<Machine>::raise_device(std::uint64_t entered, std::uint16_t source) {
+void BasicTdma<Machine>::raise_now(std::uint64_t entered, std::uint16_t source) {
   const Instant arrival = instant_of(entered);
   while (next_event() <= arrival) serve_event();
   raise_if_permitted(source, arrival, sections_.any_open() ? machine_.now() : entered);

@@ -85,7 +85,7 @@ void BasicTdma<Machine>::serve(Processor& processor, std::uint64_t entered, std:
   } else if (id >= InterruptId::first_shared) {
     const std::uint16_t* const device = devices_.find(id);
     if (device != nullptr) {
-      raise_device(entered, *device);
+      raise_now(entered, *device);
     } else {
       signal_to_owner(processor, id);
     }
@@ -103,6 +103,16 @@ BasicTdma<Machine>::Vcpu* BasicTdma<Machine>::partition_changed(Processor& proce
   if (outcome == Outcome::restarted) processor.running->load();
   entered_ = machine_.now();
   processor.longest_service = std::max(processor.longest_service, entered_ - entered);
+  return resume(processor, entered, InterruptId::spurious);
+}
+
+template <SharedMachine Machine>
+BasicTdma<Machine>::Vcpu* BasicTdma<Machine>::ring(Processor& processor, std::uint64_t entered,
+                                                   std::uint16_t source) {
+  begin_visit(entered);
+  provoked_ = true;
+  if (is_presented(*processor.running)) end_bottom_handlers(processor, entered);
+  raise_now(entered, source);
   return resume(processor, entered, InterruptId::spurious);
 }
 

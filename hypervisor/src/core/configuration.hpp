@@ -102,9 +102,18 @@ struct ArrivalEntry {
   std::uint32_t reserved;
 };
 
+/// From one partition to another: memory, of which each has a mapping, and a doorbell.
+struct ChannelEntry {
+  Name name;
+  std::uint32_t sender;  ///< the partition whose calls raise the source
+  std::uint32_t source;  ///< of the receiver, and of no device
+  std::uint64_t guest;   ///< where both see the memory
+  std::uint64_t size;
+};
+
 struct Configuration {
   static constexpr std::uint64_t expected_magic = 0x5648'5A4E'4554'414C;  ///< "LATENZHV"
-  static constexpr std::uint32_t current_version = 4;
+  static constexpr std::uint32_t current_version = 5;
   static constexpr std::uint64_t address = 0x4040'0000;  ///< on every board
   static constexpr std::size_t most_partitions = 8;
   static constexpr std::size_t most_slots = 64;
@@ -112,6 +121,7 @@ struct Configuration {
   static constexpr std::size_t most_mappings = 32;
   static constexpr std::size_t most_interrupts = 32;
   static constexpr std::size_t most_distances = 1024;
+  static constexpr std::size_t most_channels = 16;
   static constexpr std::uint32_t trace_on = 1U << 0U;
 
   std::uint64_t magic;
@@ -134,20 +144,21 @@ struct Configuration {
   std::uint64_t trace_records;      ///< the last so many are kept
   std::uint64_t least_cycles;       ///< TDMA cycles before the end, even if all is done
   BoardNumber board;
-  std::uint32_t reserved;
+  std::uint32_t channels;
   std::array<PartitionEntry, most_partitions> partition;
   std::array<SlotEntry, most_slots> slot;
   std::array<SourceEntry, most_sources> source;
   std::array<MappingEntry, most_mappings> mapping;
   std::array<InterruptEntry, most_interrupts> interrupt;
   std::array<std::int64_t, most_distances> distance_ns;
+  std::array<ChannelEntry, most_channels> channel;
 };
 
 static_assert(sizeof(PartitionEntry) == 184 && sizeof(SlotEntry) == 16);
 static_assert(sizeof(SourceEntry) == 96 && sizeof(MappingEntry) == 32);
 static_assert(offsetof(Configuration, crc) == 16 && offsetof(Configuration, partition) == 120);
 static_assert(offsetof(Configuration, board) == 112, "start.S reads it");
-static_assert(sizeof(Configuration) ==
-              120 + (8 * 184) + (64 * 16) + (32 * 96) + (32 * 32) + (32 * 8) + (1024 * 8));
+static_assert(sizeof(Configuration) == 120 + (8 * 184) + (64 * 16) + (32 * 96) + (32 * 32) +
+                                           (32 * 8) + (1024 * 8) + (16 * 56));
 
 }  // namespace latenz::hypervisor

@@ -47,7 +47,8 @@ bool counts_fit(const Configuration& configuration) {
          configuration.slots <= Configuration::most_slots &&
          configuration.sources <= Configuration::most_sources &&
          configuration.mappings <= Configuration::most_mappings &&
-         configuration.interrupts <= Configuration::most_interrupts;
+         configuration.interrupts <= Configuration::most_interrupts &&
+         configuration.channels <= Configuration::most_channels;
 }
 
 std::string_view problem_of(const Configuration& configuration, const PartitionEntry& partition,
@@ -268,6 +269,21 @@ std::string_view problem_of_places(const Configuration& configuration, const Boa
   return problem_of_claims(configuration, board);
 }
 
+std::string_view problem_of(const Configuration& configuration, const ChannelEntry& channel) {
+  if (channel.sender >= configuration.partitions || channel.source >= configuration.sources) {
+    return "channel: no such partition or source";
+  }
+  if (configuration.partition[channel.sender].cpu != 0) return "channel: not of the first CPU";
+  const SourceEntry& source = configuration.source[channel.source];
+  if (source.partition == channel.sender) return "channel: its sender is the receiver";
+  if ((source.flags & SourceEntry::is_device) != 0) return "channel: its source is a device's";
+  for (const ChannelEntry& each : configuration.channel) {
+    if (&each == &channel) break;
+    if (each.source == channel.source) return "channel: its source is another's";
+  }
+  return {};
+}
+
 /// The first problem of many; nothing if none has one.
 template <typename Entries, typename Check>
 std::string_view first_problem(const Entries& entries, std::uint32_t count, Check check) {
@@ -304,6 +320,10 @@ std::string_view problem_of(const Configuration& configuration, const BoardRules
   }
   if (problem.empty()) {
     problem = first_problem(configuration.interrupt, configuration.interrupts,
+                            [&](const auto& each) { return problem_of(configuration, each); });
+  }
+  if (problem.empty()) {
+    problem = first_problem(configuration.channel, configuration.channels,
                             [&](const auto& each) { return problem_of(configuration, each); });
   }
   return problem.empty() ? problem_of_places(configuration, board) : problem;

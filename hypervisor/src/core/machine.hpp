@@ -17,6 +17,7 @@ enum class Outcome : std::uint8_t {
   served,
   ended,      ///< the partition does not run any more
   restarted,  ///< it begins anew
+  rang,       ///< a doorbell, see Hypervisor::ring()
 };
 
 /// The list registers of the CPU that this runs on (GICH, or ICH of GICv3): how an entry is encoded
@@ -91,6 +92,7 @@ concept SharedMachine =
       processor.interface.deactivate(std::uint32_t{});
       { partition.is_running() } -> std::same_as<bool>;
       { partition.progress() } -> std::same_as<std::uint64_t>;
+      partition.tell_first_slot(tick);
       { partition.vcpu } -> std::convertible_to<typename Type::Vcpu&>;
     };
 

@@ -30,9 +30,14 @@ class SourceDevices {
       bits_ |= std::uint32_t{1} << i;
     }
     sources_ = std::span(list_).first(found);
+    const Configuration& configuration = plan.configuration();
+    for (const ChannelEntry& each :
+         std::span(configuration.channel).first(configuration.channels)) {
+      bits_ |= std::uint32_t{1} << each.source;
+    }
   }
 
-  /// A bit for each source that a device raises.
+  /// A bit for each source that a guest raises: by a device, or by a channel's doorbell.
   [[nodiscard]] std::uint32_t bits() const { return bits_; }
 
   /// The source of an interrupt; null if it is no device's.

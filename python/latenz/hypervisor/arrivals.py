@@ -34,14 +34,14 @@ class Arrivals:
         """Return how many there are."""
         return len(self.time_ns)
 
-    def without_devices(self, system: System) -> "Arrivals":
-        """Return those that no device raises."""
-        devices = [number for number in range(len(system.sources)) if system.is_device(number)]
-        listed = ~np.isin(self.source, devices)
+    def listed(self, system: System) -> "Arrivals":
+        """Return those that no device and no channel raises."""
+        others = [at for at in range(len(system.sources)) if system.is_raised_by_guest(at)]
+        listed = ~np.isin(self.source, others)
         return Arrivals(self.time_ns[listed], self.source[listed], self.end_ns)
 
     def by_source(self, system: System, irqs: Irqs, masked: Collection[int] = ()) -> list[Times]:
-        """Return when the interrupts of each source came in a run: those of devices as stamped.
+        """Return when the interrupts of each source came in a run; what guests raise, as stamped.
 
         Args:
             system: What was run.
@@ -50,7 +50,7 @@ class Arrivals:
         """
         return [
             np.sort(irqs.arrival_ns[irqs.source == number])
-            if system.is_device(number) or number in masked
+            if system.is_raised_by_guest(number) or number in masked
             else self.time_ns[self.source == number]
             for number in range(len(system.sources))
         ]

@@ -22,6 +22,7 @@ from latenz.hypervisor.image import Segment, joined, read_image, write_image, wr
 from latenz.hypervisor.memory import CONFIGURATION, MemoryPlan, Region
 from latenz.hypervisor.stamps import as_stamped, in_the_long_run
 from latenz.system import Mode, System
+from latenz.system.hosting import PROGRAMS
 from latenz.system.schema import read_system_file
 
 _RECORDS_OF_IRQ = 6
@@ -46,7 +47,7 @@ class Built:
         system: As it was given, so that building it again makes the same image.
         stamped: As the hypervisor sees it: `latenz.hypervisor.stamps.as_stamped`.
         mode: How interrupts in foreign slots are handled.
-        arrivals: The interrupts that will be raised; those of devices come besides.
+        arrivals: The interrupts that will be raised; those of guests come besides.
         segments: What lies behind the hypervisor: configuration, arrivals, programs.
         regions: What lies where in memory.
         processors: How many the board must have.
@@ -120,26 +121,27 @@ def build_system(
     Args:
         system: What the partitions are and do.
         chosen: How interrupts in foreign slots are handled.
-        raised: The interrupts; the hypervisor raises those that no device does.
+        raised: The interrupts; the hypervisor raises those that no guest does.
         where: Tells where something of the system was written down, for messages.
         records: Of the trace only the last so many are kept; None: all of them.
         least_cycles: TDMA cycles before the run ends, even if all is done earlier. If there are
-            sources that devices raise, it is at least as long as the simulator takes.
+            sources that guests raise, it is at least as long as the simulator takes.
 
     Raises:
         BadInput: As `build`.
     """
     check_limits(system, where)
     _check_devices(system, where)
+    _check_senders(system, where)
     seen = as_stamped(system, chosen, where)
     _check_schedulable(seen, chosen, where)
     programs = _programs(system, where)
     plan = MemoryPlan()
     plan.place("configuration", 1)
-    if any(map(system.is_device, range(len(system.sources)))):
+    if any(map(system.is_raised_by_guest, range(len(system.sources)))):
         least_cycles = max(least_cycles, -(-raised.end_ns // system.cycle_ns))
     kept = trace_records(system, raised, least_cycles) if records is None else records
-    raised = raised.without_devices(system)
+    raised = raised.listed(system)
     placement = _placed(plan, system, programs, raised, kept)
     block = configuration(seen, chosen, programs, placement, len(raised), least_cycles)
     segments = _segments(block, placement, programs, raised)
@@ -172,6 +174,16 @@ def _check_devices(system: System, where: Where) -> None:
                     place = where(("partition", at, "devices", number, "physical"))
                     what = f"{device.physical:#x} lies over {name}, {begin:#x} to {end - 1:#x}"
                     raise BadInput(what, place, "a guest cannot have it")
+
+
+def _check_senders(system: System, where: Where) -> None:
+    """Refuse a doorbell that nobody rings."""
+    guests = {each.name: each.guest for each in hosted_partitions(system)}
+    for at, channel in enumerate(system.channels):
+        if (guest := guests[channel.sender]) in PROGRAMS:
+            what = f"{guest!r}, the guest of {channel.sender!r}, rings no doorbell"
+            remedy = "give the partition a guest that does; bound and simulate do without"
+            raise BadInput(what, where(("channel", at, "from")), remedy)
 
 
 def _programs(system: System, where: Where) -> tuple[Program, ...]:
@@ -208,6 +220,9 @@ def _placed(
         ),
         shared=tuple(
             plan.place(f"the shared memory {each.name}", each.size) for each in system.shared
+        ),
+        channels=tuple(
+            plan.place(f"the channel {each.name}", each.size) for each in system.channels
         ),
     )
 

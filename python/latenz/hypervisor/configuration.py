@@ -15,10 +15,11 @@ from latenz.system.hosting import GUEST_MEMORY, PROGRAMS, Device
 from latenz.toml_file import Place
 
 MAGIC = 0x5648_5A4E_4554_414C
-VERSION = 4
+VERSION = 5
 MOST_PARTITIONS, MOST_SLOTS, MOST_SOURCES = 8, 64, 32
 MOST_MAPPINGS, MOST_INTERRUPTS, MOST_DISTANCES = 32, 32, 1024
 MOST_IMAGES = 4
+MOST_CHANNELS = 16
 BOARDS = {"virt": 1, "zcu102": 2, "virt-gicv3": 3}
 """Numbers of boards by their benches, `BoardNumber`."""
 MODES: tuple[Mode, ...] = ("plain", "paper", "carry")
@@ -34,6 +35,7 @@ _SOURCE = struct.Struct("<32s6I2Q2I2Q")
 _MAPPING = struct.Struct("<2I3Q")
 _INTERRUPT = struct.Struct("<2I")
 _DISTANCE = struct.Struct("<q")
+_CHANNEL = struct.Struct("<32s2I2Q")
 _TABLES = (
     (_PARTITION, MOST_PARTITIONS),
     (_SLOT, MOST_SLOTS),
@@ -41,6 +43,7 @@ _TABLES = (
     (_MAPPING, MOST_MAPPINGS),
     (_INTERRUPT, MOST_INTERRUPTS),
     (_DISTANCE, MOST_DISTANCES),
+    (_CHANNEL, MOST_CHANNELS),
 )
 SIZE = _FRONT.size + _COUNTS.size + sum(entry.size * most for entry, most in _TABLES)
 
@@ -64,6 +67,7 @@ class Placement:
         memory: Of each partition.
         images: Of each partition: where its program's pieces wait to be copied.
         shared: Of each shared memory.
+        channels: Of each channel.
     """
 
     arrivals: Region
@@ -71,6 +75,7 @@ class Placement:
     memory: tuple[Region, ...]
     images: tuple[tuple[Region, ...], ...]
     shared: tuple[Region, ...]
+    channels: tuple[Region, ...]
 
 
 def hosted_partitions(system: System) -> tuple[Partition, ...]:
@@ -89,13 +94,14 @@ def check_limits(system: System, where: Where) -> None:
     devices = [device for each in system.hosted for device in each.devices]
     distances = [len(each.monitor.distances_ns) for each in system.sources if each.monitor]
     distances += [len(limit_of(each.arrival).distances_ns) for each in system.sources]
-    shared = sum(len(each.partitions) for each in system.shared)
+    shared = sum(len(each.partitions) for each in system.shared) + 2 * len(system.channels)
     for key, what, count, most in (
         ("partition", "partitions", len(hosted_partitions(system)), MOST_PARTITIONS),
         ("slot", "slots", len(system.slots), MOST_SLOTS),
         ("source", "sources", len(system.sources), MOST_SOURCES),
         ("source", "distances of monitors and limits", sum(distances), MOST_DISTANCES),
-        ("partition", "devices and views of shared memory", len(devices) + shared, MOST_MAPPINGS),
+        ("partition", "devices and views of memory", len(devices) + shared, MOST_MAPPINGS),
+        ("channel", "channels", len(system.channels), MOST_CHANNELS),
         ("partition", "interrupts", sum(len(x.interrupts) for x in devices), MOST_INTERRUPTS),
     ):
         if count > most:
@@ -135,6 +141,7 @@ def configuration(
         mappings,
         _interrupts(system, numbers),
         distances,
+        _channels(system, numbers),
     )
     return _block(
         tables,
@@ -192,13 +199,13 @@ def static_configuration(cells: Sequence[Cell]) -> bytes:
         for number, device in devices
         for interrupt in device.interrupts
     ]
-    tables: tuple[list[bytes], ...] = (partitions, [], [], mappings, interrupts, [])
+    tables: tuple[list[bytes], ...] = (partitions, [], [], mappings, interrupts, [], [])
     return _block(tables, 0, 0, (CONFIGURATION, 0, 1, 0, CONFIGURATION, 0, 0))
 
 
 def _block(tables: tuple[list[bytes], ...], mode: int, flags: int, lists: tuple[int, ...]) -> bytes:
-    counts = (len(table) for table in tables[:-1])
-    body = _COUNTS.pack(mode, flags, *counts, MEMORY_END, *lists, BOARDS["virt"], 0)
+    *counts, _distances, channels = map(len, tables)
+    body = _COUNTS.pack(mode, flags, *counts, MEMORY_END, *lists, BOARDS["virt"], channels)
     body += b"".join(
         b"".join(table).ljust(entry.size * most, b"\0")
         for table, (entry, most) in zip(tables, _TABLES, strict=True)
@@ -287,7 +294,26 @@ def _mappings(system: System, numbers: dict[str, int], placement: Placement) -> 
         for memory, region in zip(system.shared, placement.shared, strict=True)
         for name in memory.partitions
     ]
-    return devices + shared
+    channels = [
+        _MAPPING.pack(numbers[name], _WRITABLE, channel.address, region.begin, channel.size)
+        for channel, region in zip(system.channels, placement.channels, strict=True)
+        for name in (channel.sender, channel.receiver)
+    ]
+    return devices + shared + channels
+
+
+def _channels(system: System, numbers: dict[str, int]) -> list[bytes]:
+    sources = {source.name: number for number, source in enumerate(system.sources)}
+    return [
+        _CHANNEL.pack(
+            _name(each.name),
+            numbers[each.sender],
+            sources[each.doorbell],
+            each.address,
+            each.size,
+        )
+        for each in system.channels
+    ]
 
 
 def _interrupts(system: System, numbers: dict[str, int]) -> list[bytes]:

@@ -1,5 +1,6 @@
 """Systems of partitions and interrupt sources: their model, their files, recorded arrivals."""
 
+from latenz.system.channels import Channel
 from latenz.system.hosting import Device, Learning, Partition, SharedMemory
 from latenz.system.model import (
     Arrival,
@@ -21,6 +22,7 @@ from latenz.system.writer import write_system
 
 __all__ = [
     "Arrival",
+    "Channel",
     "Device",
     "Distances",
     "Exponential",

@@ -86,8 +86,8 @@ class Device:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "interrupts", tuple(self.interrupts))
-        _check_multiple(self, "physical", 0, GUEST_END - PAGE, PAGE)
-        _check_multiple(self, "size", PAGE, GUEST_END - self.physical, PAGE)
+        check_multiple(self, "physical", 0, GUEST_END - PAGE, PAGE)
+        check_multiple(self, "size", PAGE, GUEST_END - self.physical, PAGE)
         for at, interrupt in enumerate(self.interrupts):
             place = ("interrupts", at)
             whole_number(self, place, interrupt, FIRST_INTERRUPT, LAST_INTERRUPT, "")
@@ -126,7 +126,7 @@ class Partition:
         if not (isinstance(guest, str) and guest.isprintable() and 0 < len(guest) < _LONGEST_PATH):
             what = f"{shown(guest)} is no guest"
             raise BadField(self, ("guest",), what, 'write "worker", "victim" or a path')
-        _check_multiple(self, "memory", BLOCK, _MOST_MEMORY, BLOCK)
+        check_multiple(self, "memory", BLOCK, _MOST_MEMORY, BLOCK)
         check_whole(self, "cpu", 0, LAST_PROCESSOR, "")
         if self.on_fault not in get_args(OnFault):
             what = f"{shown(self.on_fault)} is no way out"
@@ -156,8 +156,8 @@ class SharedMemory:
     def __post_init__(self) -> None:
         object.__setattr__(self, "partitions", tuple(self.partitions))
         check_name(self, "name")
-        _check_multiple(self, "address", 0, GUEST_END - PAGE, PAGE)
-        _check_multiple(self, "size", PAGE, GUEST_END - self.address, PAGE)
+        check_multiple(self, "address", 0, GUEST_END - PAGE, PAGE)
+        check_multiple(self, "size", PAGE, GUEST_END - self.address, PAGE)
         if len(set(self.partitions)) < 2:
             what = f"{len(set(self.partitions))} partition cannot share"
             raise BadField(self, ("partitions",), what, "name two or more")
@@ -167,7 +167,7 @@ class SharedMemory:
                 raise BadField(self, ("partitions", at), what, "name each once")
 
 
-def _check_multiple(owner: object, attribute: str, least: int, most: int, step: int) -> None:
+def check_multiple(owner: object, attribute: str, least: int, most: int, step: int) -> None:
     """Make an attribute a plain integer, a multiple of the step in the range, or tell why not."""
     given = getattr(owner, attribute)
     value = whole_number(owner, (attribute,), given, least, most, " bytes")
@@ -193,7 +193,8 @@ def check_hosting(system: "System") -> None:
     Raises:
         BadField: Names, processors, addresses or interrupts contradict each other.
     """
-    if not (system.hosted or system.shared or any(each.interrupt for each in system.sources)):
+    named = any(each.interrupt for each in system.sources)
+    if not (system.hosted or system.shared or system.channels or named):
         return
     _check_names(system)
     _check_processors(system)
@@ -262,6 +263,10 @@ def _ranges(system: "System", name: str) -> Iterator[_Range]:
         if name in memory.partitions:
             end = memory.address + memory.size
             yield _Range("shared memory", memory.address, end, ("shared", at, "address"))
+    for at, channel in enumerate(system.channels):
+        if name in (channel.sender, channel.receiver):
+            end = channel.address + channel.size
+            yield _Range("a channel", channel.address, end, ("channels", at, "address"))
 
 
 def _check_interrupts(system: "System") -> None:

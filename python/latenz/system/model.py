@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from latenz.errors import closest, shown
+from latenz.system.channels import Channel, check_channels
 from latenz.system.fields import LONGEST_NS as LONGEST_NS
 from latenz.system.fields import BadField, check_name, check_whole, fits_as_name, whole_number
 from latenz.system.hosting import (
@@ -381,6 +382,7 @@ class System:
         hosted: What the hypervisor puts into partitions; those that are not listed are hosted as
             `Partition` does by default. A listed one without a slot has a processor for itself.
         shared: Memory that the hypervisor shows to several partitions.
+        channels: From one partition to another, each with a doorbell among the sources.
     """
 
     platform: Platform
@@ -390,6 +392,7 @@ class System:
     latency_from: LatencyFrom = "arrival"
     hosted: tuple[Partition, ...] = ()
     shared: tuple[SharedMemory, ...] = ()
+    channels: tuple[Channel, ...] = ()
 
     def __post_init__(self) -> None:
         if self.slots.__class__ is not tuple:
@@ -398,6 +401,7 @@ class System:
             object.__setattr__(self, "sources", tuple(self.sources))
         object.__setattr__(self, "hosted", tuple(self.hosted))
         object.__setattr__(self, "shared", tuple(self.shared))
+        object.__setattr__(self, "channels", tuple(self.channels))
         self._check_slots()
         self._check_sources()
         if self.mode not in _MODES:
@@ -405,6 +409,7 @@ class System:
         if self.latency_from not in _LATENCIES_FROM:
             what = f"{shown(self.latency_from)} is no place where latencies begin"
             raise BadField(self, ("latency_from",), what, ", ".join(_LATENCIES_FROM))
+        check_channels(self)
         check_hosting(self)
 
     @property
@@ -431,6 +436,11 @@ class System:
             if partition.name == own.partition
             for device in partition.devices
         )
+
+    def is_raised_by_guest(self, source: int) -> bool:
+        """Whether a guest decides when a source interrupts: by its device, or by a channel."""
+        name = self.sources[source].name
+        return self.is_device(source) or any(each.doorbell == name for each in self.channels)
 
     def _check_slots(self) -> None:
         switch_ns = self.platform.slot_switch_ns

@@ -10,6 +10,7 @@ from pydantic import Field
 from latenz.errors import BadInput, shown
 from latenz.settings import Settings, Size, Time
 from latenz.system import hosting, model, trace
+from latenz.system.channels import Channel
 from latenz.system.fields import BadField
 from latenz.system.hosting import OnFault
 from latenz.system.model import LatencyFrom, Mode, System
@@ -167,6 +168,22 @@ class SharedSettings(Settings):
     """Where they all see it."""
 
 
+class ChannelSettings(Settings):
+    """A way from one partition to another: memory that only they see, and a doorbell."""
+
+    name: str
+    sender: str = Field(alias="from")
+    """The partition that rings."""
+    receiver: str = Field(alias="to")
+    """The partition whose source the doorbell is."""
+    size: Size
+    """Of the memory, a multiple of 4 KiB."""
+    address: Size
+    """Where both see it."""
+    doorbell: str
+    """Name of the source that the sender's calls raise."""
+
+
 class SystemFile(Settings):
     """A system file."""
 
@@ -176,6 +193,7 @@ class SystemFile(Settings):
     source: tuple[SourceSettings, ...] = ()
     partition: tuple[PartitionSettings, ...] = ()
     shared: tuple[SharedSettings, ...] = ()
+    channel: tuple[ChannelSettings, ...] = ()
 
 
 def read_system(path: Path) -> System:
@@ -225,8 +243,12 @@ def _system(text: TomlFile[SystemFile]) -> System:
         _built(text, ("shared", at), hosting.SharedMemory, *dict(memory).values())
         for at, memory in enumerate(file.shared)
     )
+    channels = tuple(
+        _built(text, ("channel", at), Channel, *dict(channel).values())
+        for at, channel in enumerate(file.channel)
+    )
     policies = (policy.mode, policy.latency_from)
-    return _built(text, (), System, costs, slots, sources, *policies, hosted, shared)
+    return _built(text, (), System, costs, slots, sources, *policies, hosted, shared, channels)
 
 
 def _partition(text: TomlFile[SystemFile], at: int) -> hosting.Partition:
@@ -338,6 +360,9 @@ def _key(attribute: str | int) -> str | int:
         "times_ns": "file",
         "hosted": "partition",
         "learning": "learn",
+        "channels": "channel",
+        "sender": "from",
+        "receiver": "to",
     }
     return singular.get(attribute, attribute.removesuffix("_ns"))
 

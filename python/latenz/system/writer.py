@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from latenz.files import replacing
+from latenz.system.channels import Channel
 from latenz.system.hosting import PROGRAMS, Partition
 from latenz.system.model import (
     Arrival,
@@ -75,6 +76,8 @@ def _text(system: System, trace: str, folder: Path, comment: str) -> str:
         names = ", ".join(map(_quoted, memory.partitions))
         lines += ["", "[[shared]]", f"name = {_quoted(memory.name)}", f"size = {memory.size:#x}"]
         lines += [f"partitions = [{names}]", f"address = {memory.address:#x}"]
+    for channel in system.channels:
+        lines += ["", "[[channel]]", *_channel(channel)]
     return "\n".join(lines) + "\n"
 
 
@@ -112,6 +115,17 @@ def _partition(partition: Partition, folder: Path) -> list[str]:
         lines += ["", "[[partition.devices]]", f"physical = {device.physical:#x}"]
         lines += [f"size = {device.size:#x}", f"interrupts = {list(device.interrupts)}"]
     return lines
+
+
+def _channel(channel: Channel) -> list[str]:
+    return [
+        f"name = {_quoted(channel.name)}",
+        f"from = {_quoted(channel.sender)}",
+        f"to = {_quoted(channel.receiver)}",
+        f"size = {channel.size:#x}",
+        f"address = {channel.address:#x}",
+        f"doorbell = {_quoted(channel.doorbell)}",
+    ]
 
 
 def _arrival(arrival: Arrival, trace: str) -> str:

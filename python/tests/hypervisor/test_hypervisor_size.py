@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[3]
 PROGRAMS = ROOT / ".venv" / "firmware" / "hypervisor"
 IMAGES = ("hypervisor.elf", "hypervisor-gicv3.elf")
 LARGEST_IMAGE = 64 * 1024
-MOST_LINES = 7200
+MOST_LINES = 7300
 """Of both interrupt controllers."""
 PUBLISHED_CODE, PUBLISHED_DATA, PUBLISHED_INSTRUCTIONS = 272, 28, 128
 """Of the monitor of beckert2014, section 6.2."""

@@ -41,6 +41,7 @@ ENDLESS = {
     "gic-software-storm",
     "maintenance-in-job",
     "memory-storm",
+    "notify-storm",
     "sleep-masked",
     "spin-masked",
     "timer-in-job",

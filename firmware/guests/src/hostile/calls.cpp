@@ -71,6 +71,17 @@ void hypercall_with_number(std::uint32_t step) {
   call_by(hvc | ((step * stride + 1) << 5U), step % 2 == 0 ? Hypercall::ready : psci + 10, step);
 }
 
+/// Channels that are not there, or not its own, and the first one between them.
+void notify_numbers(std::uint32_t step) {
+  call(Hypercall::notify, step < 4096 ? step : std::uint64_t{1} << (step % 64));
+  call(Hypercall::notify, ~std::uint64_t{step});
+  if (step % 16 == 0) call(Hypercall::notify, 0);
+}
+
+void ring_without_end(std::uint32_t /*step*/) {
+  while (true) call(Hypercall::notify, 0);
+}
+
 constexpr auto attacks = std::to_array<Attack>({
     {"psci-cpu-on", 240, switch_cpus_on},
     {"psci-cpu-off", 1, [](std::uint32_t /*step*/) { end_by(2); }},
@@ -86,6 +97,8 @@ constexpr auto attacks = std::to_array<Attack>({
     {"hypercall-numbers", 0x1000, hypercall_with_number},
     {"hypercall-arguments", 20'000, random_hypercall},
     {"hypercall-statistics", 8192, statistics},
+    {"notify-storm", 1, ring_without_end},
+    {"notify-numbers", 20'000, notify_numbers},
     {"hypercall-ready", 10'000, [](std::uint32_t /*step*/) { call(Hypercall::ready); }},
 });
 
