@@ -18,7 +18,14 @@ from latenz.hypervisor.run import SENDER, ensure_built
 from latenz.hypervisor.trace import read_statistics
 
 U_BOOT = Path("/usr/lib/u-boot/qemu_arm64/u-boot.bin")
-EMULATOR = ["qemu-system-aarch64", "-nodefaults", "-display", "none", "-icount", "shift=0,sleep=off"]
+EMULATOR = [
+    "qemu-system-aarch64",
+    "-nodefaults",
+    "-display",
+    "none",
+    "-icount",
+    "shift=0,sleep=off",
+]
 VIRT = [*EMULATOR, "-cpu", "cortex-a53,cntfrq=1000000000", "-m", "1024", "-smp", "1"]
 ZCU102 = [*EMULATOR, "-M", "xlnx-zcu102,virtualization=on", "-m", "2048", "-audio", "none"]
 MACHINE = "virt,gic-version=2,dtb-randomness=off"
