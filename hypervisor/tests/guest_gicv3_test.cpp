@@ -52,7 +52,7 @@ std::uint32_t pending(const Guest& guest, std::uint32_t id) {
 
 TEST(GuestGicv3, ShowsTheSameAsAGicv2AfterTheSameWrites) {
   Guest one;
-  Guest other;
+  const Guest other;
   std::mt19937 random(1);
   const auto pick = [&](std::uint32_t below) {
     return static_cast<std::uint32_t>(random() % below);
@@ -73,7 +73,7 @@ TEST(GuestGicv3, ShowsTheSameAsAGicv2AfterTheSameWrites) {
 }
 
 TEST(GuestGicv3, HasEachInterruptInOneFrameOnly) {
-  Guest guest;
+  const Guest guest;
   guest.v3.write(Gicd::set_enable, 4, ~0U);  // private ones
   EXPECT_EQ(guest.v3.read(Gicd::set_enable, 4), 0U);
   EXPECT_EQ(guest.v3.read(private_frame + Gicd::set_enable, 4), 0xFFFFU);
@@ -84,7 +84,7 @@ TEST(GuestGicv3, HasEachInterruptInOneFrameOnly) {
 }
 
 TEST(GuestGicv3, SaysWhatItIs) {
-  Guest guest;
+  const Guest guest;
   const std::uint32_t always = Gicv3Gicd::affinity_routing | Gicv3Gicd::one_security_state;
   EXPECT_EQ(guest.v3.read(Gicd::control, 4), always);
   guest.v3.write(Gicd::control, 4, ~0U);
@@ -109,7 +109,7 @@ TEST(GuestGicv3, AnswersNoAddressBesideItsFrames) {
 }
 
 TEST(GuestGicv3, TakesWhateverIsReadAndWritten) {
-  Guest guest;
+  const Guest guest;
   std::mt19937_64 random(2);
   for (int i = 0; i < 200'000; ++i) {
     const unsigned bytes = 1U << (random() % 4);
@@ -136,13 +136,13 @@ TEST(GuestGicv3, SignalsOnlyToItself) {
            (1ULL << 48U) | 1ULL,  // Aff3
            (1ULL << 44U) | 1ULL,  // CPU 16
        }) {
-    guest.v3.write_register(Gicv3Trapped::icc_sgi1r, number | to);
+    GuestGicv3::write_register(guest.gic, Gicv3Trapped::icc_sgi1r, number | to);
     ASSERT_EQ(pending(guest, 5), 0U) << std::hex << to;
   }
-  guest.v3.write_register(Gicv3Trapped::icc_sgi0r, number | 1U);
-  guest.v3.write_register(Gicv3Trapped::icc_asgi1r, number | 1U);
+  GuestGicv3::write_register(guest.gic, Gicv3Trapped::icc_sgi0r, number | 1U);
+  GuestGicv3::write_register(guest.gic, Gicv3Trapped::icc_asgi1r, number | 1U);
   EXPECT_EQ(pending(guest, 5), 0U) << "of another group";
-  guest.v3.write_register(Gicv3Trapped::icc_sgi1r, number | 0xFFFFU);
+  GuestGicv3::write_register(guest.gic, Gicv3Trapped::icc_sgi1r, number | 0xFFFFU);
   EXPECT_EQ(pending(guest, 5), 1U);
 }
 

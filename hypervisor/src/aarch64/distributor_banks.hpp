@@ -29,6 +29,9 @@ class DistributorBanks {
   void clear_active(std::uint32_t id) const { write_bit(Gicd::clear_active, id); }
 
  private:
+  friend Distributor;
+  DistributorBanks() = default;
+
   void write_bit(std::uint32_t registers, std::uint32_t id) const {
     write_bank(registers, id / 32, 1U << (id % 32));
   }

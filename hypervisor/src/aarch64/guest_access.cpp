@@ -128,11 +128,10 @@ constexpr std::uint32_t register_name(std::uint64_t syndrome) {
 /// Of the guest's interrupt controller; false if it has no such register.
 bool serve_gic_register(Vcpu& vcpu, std::uint32_t name, std::uint64_t number, bool reads) {
   if (!GuestGic::has_register(name)) return false;
-  const GuestGic gic(vcpu.gic);
   if (reads) {
-    write_x(vcpu, number, gic.read_register(name));
+    write_x(vcpu, number, GuestGic::read_register(name));
   } else {
-    gic.write_register(name, read_x(vcpu, number));
+    GuestGic::write_register(vcpu.gic, name, read_x(vcpu, number));
   }
   Vcpu::skip_instruction();
   return true;

@@ -57,8 +57,8 @@ class BasicGuestGicv3 {
   static std::uint64_t read_register(std::uint32_t name) {
     return name == Gicv3Trapped::icc_sre ? 7 : 0;
   }
-  void write_register(std::uint32_t name, std::uint64_t value) const {
-    if (name == Gicv3Trapped::icc_sgi1r) send(value);
+  static void write_register(VirtualGic& gic, std::uint32_t name, std::uint64_t value) {
+    if (name == Gicv3Trapped::icc_sgi1r) send(gic, value);
   }
 
  private:
@@ -101,7 +101,7 @@ class BasicGuestGicv3 {
   }
 
   /// ICC_SGI1R_EL1, to a list of CPUs of some affinity, or to all others, of which there is none.
-  void send(std::uint64_t value) const {
+  static void send(VirtualGic& gic, std::uint64_t value) {
     constexpr std::uint64_t elsewhere = (0xFFULL << 16U) |  // Aff1
                                         (0xFFULL << 32U) |  // Aff2
                                         (1ULL << 40U) |     // IRM: all others
@@ -110,7 +110,7 @@ class BasicGuestGicv3 {
     constexpr std::uint32_t to_first = 1U << 16U;           // of the list in GICD_SGIR
     if ((value & elsewhere) != 0 || (value & 1U) == 0) return;
     const auto number = static_cast<std::uint32_t>((value >> 24U) & 0xFU);
-    gic_.write(Gicd::software_generated, 4, to_first | number);
+    gic.write(Gicd::software_generated, 4, to_first | number);
   }
 
   VirtualGic& gic_;

@@ -23,8 +23,8 @@ enum class Outcome : std::uint8_t {
 /// The list registers of the CPU that this runs on (GICH, or ICH of GICv3): how an entry is encoded
 /// (list_entry.hpp), and how wide the registers of active priorities are, is theirs.
 template <typename Type, typename Bare = std::remove_cvref_t<Type>>
-concept ListRegisters = requires(const Bare& lists, unsigned i, typename Bare::Entry::Value entry,
-                                 typename Bare::ActivePriorities active, std::uint32_t value) {
+concept ListRegisters = requires(const Bare& lists, unsigned i, Bare::Entry::Value entry,
+                                 Bare::ActivePriorities active, std::uint32_t value) {
   { lists.list(i) } -> std::same_as<typename Bare::Entry::Value>;
   { lists.ended() } -> std::same_as<std::uint32_t>;
   { lists.empty() } -> std::same_as<std::uint32_t>;

@@ -30,7 +30,8 @@ class GuestGic {
   /// Whether a system register is the controller's; here it has none.
   static bool has_register(std::uint32_t /*name*/) { return false; }
   static std::uint64_t read_register(std::uint32_t /*name*/) { return 0; }
-  static void write_register(std::uint32_t /*name*/, std::uint64_t /*value*/) {}
+  static void write_register(VirtualGic& /*gic*/, std::uint32_t /*name*/, std::uint64_t /*value*/) {
+  }
 
   /// What the guest reaches without a trap.
   [[nodiscard]] static bool map(TranslationTable& table, const GicPlaces& places) {

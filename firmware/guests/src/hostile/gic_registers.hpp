@@ -35,23 +35,35 @@ class Interface {
   static constexpr std::uint32_t end_only_drops_priority = 1U << 9U;
 
   static void control(std::uint32_t value) {
-    if (!has_gicv3()) return write32(base, value);
+    if (!has_gicv3()) {
+      write32(base, value);
+      return;
+    }
     const std::uint64_t end_mode = (value & end_only_drops_priority) != 0 ? 2 : 0;
     asm volatile("msr s3_0_c12_c12_4, %0\n msr s3_0_c12_c12_7, %1\n isb" ::"r"(end_mode),
                  "r"(std::uint64_t{value} & enable));  // ICC_CTLR_EL1, ICC_IGRPEN1_EL1
   }
   static void mask(std::uint32_t priority) {
-    if (!has_gicv3()) return write32(base + 0x04, priority);
+    if (!has_gicv3()) {
+      write32(base + 0x04, priority);
+      return;
+    }
     asm volatile("msr s3_0_c4_c6_0, %0\n isb" ::"r"(std::uint64_t{priority}));  // ICC_PMR_EL1
   }
   /// Of a GICv3 the three bits that there are: QEMU 10 takes 8 for 0 and ends itself.
   static void binary_point(std::uint32_t value) {
-    if (!has_gicv3()) return write32(base + 0x08, value);
+    if (!has_gicv3()) {
+      write32(base + 0x08, value);
+      return;
+    }
     asm volatile("msr s3_0_c12_c12_3, %0" ::"r"(std::uint64_t{value} & 7U));  // ICC_BPR1_EL1
   }
   /// @param index 0 to 3: of a GICv3 group 0's in turn with group 1's
   static void active_priorities(std::uint32_t index, std::uint32_t value) {
-    if (!has_gicv3()) return write32(word(base + 0xD0, index), value);
+    if (!has_gicv3()) {
+      write32(word(base + 0xD0, index), value);
+      return;
+    }
     if (index % 2 == 0) {
       asm volatile("msr s3_0_c12_c9_0, %0" ::"r"(std::uint64_t{value}));  // ICC_AP1R0_EL1
     } else {
@@ -76,15 +88,22 @@ class Interface {
     }
   }
   static void deactivate(std::uint32_t value) {
-    if (!has_gicv3()) return write32(base + 0x1000, value);
+    if (!has_gicv3()) {
+      write32(base + 0x1000, value);
+      return;
+    }
     asm volatile("msr s3_0_c12_c11_1, %0" ::"r"(std::uint64_t{value}));  // ICC_DIR_EL1
   }
   /// @param value as of GICD_SGIR: number, list of targets from bit 16, filter from bit 24
   static void signal(std::uint32_t value) {
-    if (!has_gicv3()) return write32(GuestMachine::distributor + 0xF00, value);
+    if (!has_gicv3()) {
+      write32(GuestMachine::distributor + 0xF00, value);
+      return;
+    }
     const std::uint32_t filter = value >> 24U & 3U;
     const std::uint64_t to_others = filter == 1 ? 1ULL << 40U : 0;
-    const std::uint64_t list = filter == 0 ? value >> 16U & 0xFFU : filter == 2 ? 1 : 0;
+    const std::uint64_t to_itself = filter == 2 ? 1 : 0;
+    const std::uint64_t list = filter == 0 ? value >> 16U & 0xFFU : to_itself;
     const std::uint64_t number = value & 0xFU;
     asm volatile("msr s3_0_c12_c11_5, %0" ::"r"(to_others | number << 24U | list));
   }

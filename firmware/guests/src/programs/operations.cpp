@@ -40,7 +40,10 @@ void read_distributor(const Operation& own) { read32(distributor_register(own.pl
 
 /// `place`: which register of a GICv3, or its offset.
 void write_interface(const Operation& own) {
-  if (!has_gicv3()) return write32(interface + (own.place & 0x1FFCU), own.value);
+  if (!has_gicv3()) {
+    write32(interface + (own.place & 0x1FFCU), own.value);
+    return;
+  }
   constexpr auto registers = std::to_array<void (*)(std::uint32_t)>({
       Interface::control,
       Interface::mask,
