@@ -97,7 +97,7 @@ def start(place, text, *options):
 
 
 def run(place, text, *options):
-    process = start(place, text, *options)
+    process = start(place, text, "--accept-emulated", *options)
     out, err = process.communicate(timeout=200)
     return process.returncode, out, err
 
