@@ -10,8 +10,10 @@ from latenz.compare.show import amount, findings
 from latenz.files import replacing
 from latenz.report import words
 from latenz.report.collect import Progress, collect
+from latenz.report.figures import Figure, Panel
 from latenz.report.page import content, render
 from latenz.report.runs import ReportedRun, sources_of
+from latenz.report.settings import differing_settings
 
 _LOOKS: dict[bool | None, tuple[str, str]] = {
     True: ("violates", "✕"),
@@ -21,6 +23,11 @@ _LOOKS: dict[bool | None, tuple[str, str]] = {
 """Of an outcome of a gate: the page's class, and the sign beside the sentence."""
 
 
+_FOREST = (
+    "B divided by A of the 99 % quantile (of the median where n cannot carry that), with its"
+    " interval; right of the line B is later. A hollow mark has no interval."
+)
+_MOST_ROWS = 24
 _FIGURES = {
     "as due": "Figures are as due: skipped activations are in them by how long they waited; as"
     " sampled they are left out",
@@ -59,11 +66,60 @@ def write_comparison(
             "outcome": _outcome(gate),
             "gate": gate,
             "differing": _differing(comparison),
+            "forest": _forest(comparison),
+            "settings": differing_settings(sides[0].info, sides[1].info),
             "confidence": comparison.settings.confidence,
             "pairs": [_pair(each) for each in comparison.pairs],
             "unmatched": [("A", comparison.unmatched_a), ("B", comparison.unmatched_b)],
         }
         page.write_text(render({**shown, **about}, "comparison.html.j2"), encoding="utf-8")
+
+
+def _forest(comparison: Comparison) -> Figure | None:
+    """Return the ratios of all pairs with their intervals, a row each, the largest first."""
+    panels = []
+    for time_base in dict.fromkeys(pair.time_base for pair in comparison.pairs):
+        of_base = [pair for pair in comparison.pairs if pair.time_base == time_base]
+        rows = [row for pair in of_base if (row := _ratio(pair)) is not None]
+        rows.sort(key=lambda row: -row["ratio"])
+        if rows:
+            panels.append(_forest_panel(time_base, rows))
+    return Figure("forest", "Ratios of B to A", _FOREST, panels) if panels else None
+
+
+def _ratio(pair: Pair) -> dict[str, Any] | None:
+    """Return the ratio of a pair's p99, or of its median where that has none."""
+    for statistic in ("p99", "median", "mean"):
+        effect = pair.statistics.get(statistic)
+        if effect is not None and effect.ratio is not None:
+            return {
+                "label": f"{pair.name}, {statistic}",
+                "ratio": effect.ratio,
+                "low": effect.ratio_low,
+                "high": effect.ratio_high,
+            }
+    return None
+
+
+def _forest_panel(time_base: str, rows: list[dict[str, Any]]) -> Panel:
+    shown = rows[:_MOST_ROWS]
+    more = len(rows) - len(shown)
+    note = f"The {_MOST_ROWS} largest ratios of {len(rows)}; the others stand below."
+    told = "; ".join(
+        f"{row['label']}: {row['ratio']:.3g}"
+        + ("" if row["low"] is None else f" ({row['low']:.3g} to {row['high']:.3g})")
+        for row in shown
+    )
+    return Panel(
+        key=f"forest-{time_base}",
+        kind="forest",
+        time_base=time_base,
+        title="B / A",
+        description=f"Ratios of B to A: {told}.",
+        data={"series": shown, "timeBase": time_base, "limits": []},
+        notes=(note,) if more else (),
+        rows=len(shown),
+    )
 
 
 def _outcome(gate: Gate | None) -> dict[str, str]:

@@ -144,6 +144,23 @@ def test_how_sets_were_matched_stands_there(folder: Path, pairs: dict[str, dict]
     assert matched["new/cpu0"][1] == "only in B"
 
 
+def test_ratios_and_settings_that_differ_stand_there(folder: Path, pairs: dict[str, dict]) -> None:
+    text = (folder / "compared.html").read_text(encoding="utf-8")
+    part = text.split('id="forest-silicon"')[1]
+    found = json.loads(part.split('<script type="application/json">')[1].split("</script>")[0])
+    rows = {row["label"].rpartition(", ")[0]: row for row in found["series"]}
+    for name, pair in pairs.items():
+        effect = pair["statistics"]["p99_ns"]
+        told = (effect["ratio"], effect["ratio_low"], effect["ratio_high"])
+        assert (rows[name]["ratio"], rows[name]["low"], rows[name]["high"]) == told
+    ratios = [row["ratio"] for row in found["series"]]
+    assert ratios == sorted(ratios, reverse=True)
+    assert 'id="exceedance"' in text
+    different = [row for row in Page(folder / "compared.html").rows if len(row) == 3]
+    assert ["environment.seed", "1", "2"] in different
+    assert not any(row[0] == "command" for row in different)
+
+
 def test_it_is_one_file_that_fetches_nothing(folder: Path) -> None:
     page = Page(folder / "compared.html")
     assert len(set(page.ids)) == len(page.ids)

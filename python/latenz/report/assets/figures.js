@@ -87,7 +87,35 @@ function control({ series: [{ label, at, max, missed }], most }, look) {
   };
 }
 
-const drawings = { averages, violins, histograms, exceedance, series, handling, learning, sizes, control };
+/** Ratios with their intervals, a row each, around the line where both sides are alike. */
+function forest({ series: rows }, look) {
+  const ends = rows.flatMap((row) => [row.ratio, row.low ?? row.ratio, row.high ?? row.ratio]).filter((value) => value > 0);
+  const range = roomy([Math.min(...ends, 0.9), Math.max(...ends, 1.1)]);
+  const { tickvals } = logTicks(range, Math.max(3, Math.floor(look.width / 95)));
+  const place = rows.map((_, i) => rows.length - 1 - i);
+  const told = (row) => `${plain(row.label)}: ${Number(row.ratio.toPrecision(4))}`
+    + (row.low === null ? ", no interval" : `, ${Number(row.low.toPrecision(4))} to ${Number(row.high.toPrecision(4))}`);
+  const colour = (row) => (row.low > 1 ? look.alert : row.high !== null && row.high < 1 ? look.series[2] : look.soft);
+  return {
+    data: [
+      ...rows.map((row, i) => ({
+        type: "scatter", mode: "lines", hoverinfo: "skip", y: [place[i], place[i]],
+        x: row.low === null ? [] : [row.low, row.high], line: { color: colour(row), width: 2.5 },
+      })),
+      {
+        type: "scatter", mode: "markers", hoverinfo: "text", x: rows.map((row) => row.ratio), y: place, text: rows.map(told),
+        marker: { size: 9, color: rows.map(colour), symbol: rows.map((row) => (row.low === null ? "circle-open" : "circle")) },
+      },
+    ],
+    layout: layout(look, {
+      showlegend: false, shapes: [{ type: "line", x0: 1, x1: 1, yref: "paper", y0: 0, y1: 1, line: { color: look.ink, width: 1 } }],
+      xaxis: axis(look, "B / A", { type: "log", range: range.map(Math.log10), tickvals, ticktext: tickvals.map((value) => String(Number(value.toPrecision(3)))) }),
+      yaxis: rowAxis(rows.map((row) => row.label).toReversed(), look),
+    }),
+  };
+}
+
+const drawings = { forest, averages, violins, histograms, exceedance, series, handling, learning, sizes, control };
 const scalable = { averages: () => false, series: ({ series: all }) => prefersLogarithm(all) };
 
 /** Single peaks far above the rest would flatten everything else on a linear axis. */
