@@ -8,7 +8,11 @@
 module axi_lite_rules #(
     parameter ADDRESS_BITS = 12,
     // 1: reads may take longer than a cycle; that they are answered is proved elsewhere.
-    parameter SLOW_READS = 0
+    parameter SLOW_READS = 0,
+    // 1: reads and writes take turns; either waits until the other's answer has been taken.
+    parameter TURNS = 0,
+    // Cycles that a request waits when it need not wait for an answer.
+    parameter LONGEST_WAIT = 1
 ) (
     input wire clk,
     input wire resetn,
@@ -32,9 +36,12 @@ module axi_lite_rules #(
     // Requests that have been taken and not yet answered.
     output reg address_taken,
     output reg data_taken,
-    output reg read_taken
+    output reg read_taken,
+    // Cycles that a request has waited for nothing but its turn.
+    output reg [3:0] write_waits,
+    output reg [3:0] read_waits
 );
-    initial {address_taken, data_taken, read_taken} = 0;
+    initial {address_taken, data_taken, read_taken, write_waits, read_waits} = 0;
 
     reg running = 0;
     reg aw_waits = 0, w_waits = 0, ar_waits = 0, b_waits = 0, r_waits = 0;
@@ -45,6 +52,9 @@ module axi_lite_rules #(
 
     always @(posedge clk) begin
         running <= resetn;
+        write_waits <= resetn && awvalid && wvalid && !awready && !address_taken
+            && !(TURNS && (read_taken || (arvalid && arready))) ? write_waits + 1 : 0;
+        read_waits <= resetn && arvalid && !arready && !read_taken ? read_waits + 1 : 0;
         aw_waits <= resetn && awvalid && !awready;
         w_waits <= resetn && wvalid && !wready;
         ar_waits <= resetn && arvalid && !arready;
@@ -85,11 +95,10 @@ module axi_lite_rules #(
         a_b_once: assert (!(awvalid && awready && address_taken) || (bvalid && bready));
         a_w_once: assert (!(wvalid && wready && data_taken) || (bvalid && bready));
         a_r_once: assert (!(arvalid && arready && read_taken) || (rvalid && rready));
-        // No hang: a whole request is taken at once where none is under way, and answered in the
-        // next cycle.
-        a_takes_writes: assert
-            (!(awvalid && wvalid && !address_taken && !data_taken) || (awready && wready));
-        a_takes_reads: assert (!(arvalid && !read_taken) || arready);
+        // No hang: a whole request is taken within LONGEST_WAIT cycles where none is under way that it
+        // has to wait for, and answered in the next cycle.
+        a_takes_writes: assert (write_waits <= LONGEST_WAIT);
+        a_takes_reads: assert (read_waits <= LONGEST_WAIT);
         a_answers_writes: assert (!(address_taken && data_taken) || bvalid);
         a_answers_reads: assert (SLOW_READS || !read_taken || rvalid);
         a_together: assert (address_taken == data_taken);
@@ -100,9 +109,9 @@ module axi_lite_rules #(
     always @* begin
         c_write_waits: cover (b_waits && bvalid && awvalid);
         c_read_waits: cover (r_waits && rvalid && arvalid);
-        c_data_first: cover (w_waits && awvalid && awready);
-        c_address_first: cover (aw_waits && wvalid && wready);
-        c_both: cover (awvalid && awready && arvalid && arready);
+        c_data_first: cover (w_waits && !aw_waits && awvalid);
+        c_address_first: cover (aw_waits && !w_waits && wvalid);
+        c_both: cover (awvalid && awready && arvalid && (TURNS || arready));
         c_reset_within: cover (aw_waits && !resetn);
     end
 endmodule

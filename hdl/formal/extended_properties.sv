@@ -56,7 +56,7 @@ module extended_properties (
     );
 
     wire s00_address_taken, s00_data_taken, s00_read_taken;
-    axi_lite_rules #(.SLOW_READS(1)) samples (
+    axi_lite_rules #(.SLOW_READS(1), .TURNS(1)) samples (
         .clk(aclk), .resetn(aresetn), .awaddr(s00_awaddr), .awvalid(s00_awvalid),
         .awready(s00_awready), .wdata(s00_wdata), .wstrb(s00_wstrb), .wvalid(s00_wvalid),
         .wready(s00_wready), .bresp(s00_bresp), .bvalid(s00_bvalid), .bready(s00_bready),
@@ -65,13 +65,16 @@ module extended_properties (
         .address_taken(s00_address_taken), .data_taken(s00_data_taken), .read_taken(s00_read_taken)
     );
     wire s01_address_taken, s01_data_taken, s01_read_taken;
-    axi_lite_rules registers (
+    wire [3:0] write_waits, read_waits;
+    // The sums of a snapshot take four cycles, in which the registers take nothing.
+    axi_lite_rules #(.LONGEST_WAIT(4)) registers (
         .clk(aclk), .resetn(aresetn), .awaddr(s01_awaddr), .awvalid(s01_awvalid),
         .awready(s01_awready), .wdata(s01_wdata), .wstrb(s01_wstrb), .wvalid(s01_wvalid),
         .wready(s01_wready), .bresp(s01_bresp), .bvalid(s01_bvalid), .bready(s01_bready),
         .araddr(s01_araddr), .arvalid(s01_arvalid), .arready(s01_arready), .rdata(s01_rdata),
         .rresp(s01_rresp), .rvalid(s01_rvalid), .rready(s01_rready),
-        .address_taken(s01_address_taken), .data_taken(s01_data_taken), .read_taken(s01_read_taken)
+        .address_taken(s01_address_taken), .data_taken(s01_data_taken), .read_taken(s01_read_taken),
+        .write_waits(write_waits), .read_waits(read_waits)
     );
 
     // No read of the histogram is lost on its way: it is in one step exactly, and a step is left
@@ -103,6 +106,19 @@ module extended_properties (
         a_none_left: assert (\dut.window.waits || steps[4:1] == 0);
         a_proceeds: assert
             (steps_before < 2 || steps == steps_before >> 1 || (steps == 16 && stays));
+    end
+
+    // A request waits as long as sums are being copied, and no longer: commanded is one bit that moves
+    // from the highest to the lowest.
+    (* hierconn *) wire [3:0] \dut.sums_commanded ;
+    always @* begin
+        t_write_1: assert (write_waits < 1 || \dut.sums_commanded [3:2] == 0);
+        t_write_2: assert (write_waits < 2 || \dut.sums_commanded [3:1] == 0);
+        t_write_3: assert (write_waits < 3 || \dut.sums_commanded == 0);
+        t_read_1: assert (read_waits < 1 || \dut.sums_commanded [3] == 0);
+        t_read_2: assert (read_waits < 2 || \dut.sums_commanded [3:2] == 0);
+        t_read_3: assert (read_waits < 3 || \dut.sums_commanded [3:1] == 0);
+        t_read_4: assert (read_waits < 4 || \dut.sums_commanded == 0);
     end
 
     // An error has no side effect: no register that software writes changes in its cycle.

@@ -60,7 +60,7 @@ module ip_properties (
     );
 
     wire s00_address_taken, s00_data_taken, s00_read_taken;
-    axi_lite_rules samples (
+    axi_lite_rules #(.TURNS(1)) samples (
         .clk(aclk), .resetn(aresetn), .awaddr(s00_awaddr), .awvalid(s00_awvalid),
         .awready(s00_awready), .wdata(s00_wdata), .wstrb(s00_wstrb), .wvalid(s00_wvalid),
         .wready(s00_wready), .bresp(s00_bresp), .bvalid(s00_bvalid), .bready(s00_bready),

@@ -103,7 +103,7 @@ def _ip(name: str, policy: str) -> Proof:
         files=("axi_lite_rules.sv", "ip_properties.sv"),
         macros=(policy.upper(),),
         bounded=6,
-        covered=10,
+        covered=12,
     )
 
 
@@ -147,6 +147,15 @@ PROOFS = (
         files=("axi_lite_rules.sv", "extended_properties.sv"),
         bounded=4,
         covered=17,
+    ),
+    Proof(
+        name="event counter, 32 bit",
+        top="event_counter",
+        generics={},
+        properties="event_counter_properties",
+        files=("event_counter_properties.sv",),
+        bounded=6,
+        covered=8,
     ),
     _core(
         "a planted falsehood",

@@ -150,7 +150,9 @@ def run(
             build_dir=folder,
             log_file=log,
             # cocotb starts pytest's rewriting of asserts, and that every plug-in: seconds
-            extra_env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | environment,
+            # a word of a memory that nobody wrote is undefined: here it reads 0
+            extra_env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COCOTB_RESOLVE_X": "zeros"}
+            | environment,
             results_xml=str(folder / "results.xml"),
         )
     except (RuntimeError, SystemExit):

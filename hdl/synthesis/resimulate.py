@@ -50,6 +50,7 @@ def simulate(module: str, ip: Configuration, name: str, tests: str = "") -> tupl
             **as_environment(ip),
             "PYTHONPATH": os.pathsep.join([str(flow.HDL), os.environ.get("PYTHONPATH", "")]),
             "COCOTB_ANSI_OUTPUT": "0",
+            "COCOTB_RESOLVE_X": "zeros",
         },
         results_xml=str(place / f"{module}.xml"),
         log_file=place / f"{module}.txt",

@@ -27,8 +27,10 @@ def test_a_broken_design_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def broken(top: str, generics: prove.flow.Generics) -> str:
         text = netlist(top, generics)
-        assert text.count("assign ack_rises = acknowledgement_rising;") == 1
-        return text.replace("= acknowledgement_rising;", "= acknowledgement_rising | irq_rises;")
+        assert text.count("assign ack_rises = ack_seen;") == 1
+        return text.replace(
+            "assign ack_rises = ack_seen;", "assign ack_rises = ack_seen | irq_rises;"
+        )
 
     monkeypatch.setattr(prove.flow, "netlist", broken)
     assert any("a_sample" in line for line in prove.prove(QUICK[0]).failures)

@@ -12,10 +12,10 @@ COMMON = {"depth_g": "64", "stream_g": "true", "time_stamp_g": "true"}
 @pytest.mark.parametrize(
     ("generics", "cases"),
     [
-        ({"channels_g": "3"}, 5),
-        ({"channels_g": "16"}, 4),
-        ({"channels_g": "2", "chained_g": "true"}, 4),
-        ({"channels_g": "3", "chained_g": "true", "synchroniser_stages_g": "2"}, 5),
+        ({"channels_g": "3"}, 7),
+        ({"channels_g": "16"}, 6),
+        ({"channels_g": "2", "chained_g": "true"}, 6),
+        ({"channels_g": "3", "chained_g": "true", "synchroniser_stages_g": "2"}, 7),
     ],
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else "",
 )

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from verification.latencies_ip.suite import RUNS
+from verification.mutants.additions import ADDITIONS
 from verification.mutants.mutants import MUTANTS, Mutant, planted, run
 
 IDS = [f"{index:02}-case_{mutant.case:02}" for index, mutant in enumerate(MUTANTS)]
@@ -13,6 +14,11 @@ OWN = "verification.latencies_ip."
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=IDS)
 def test_a_planted_bug_is_found(mutant: Mutant) -> None:
+    assert run(mutant).failed, f"survives: {mutant.bug}"
+
+
+@pytest.mark.parametrize("mutant", ADDITIONS, ids=lambda mutant: mutant.bug.replace(" ", "_"))
+def test_a_bug_planted_around_the_core_is_found(mutant: Mutant) -> None:
     assert run(mutant).failed, f"survives: {mutant.bug}"
 
 

@@ -6,4 +6,4 @@ from verification.passing import passes
 
 
 def test_writer_does_what_its_page_says(tmp_path: Path) -> None:
-    passes("stream_ring_writer", {}, tmp_path, cases=10)
+    passes("stream_ring_writer", {}, tmp_path, cases=12)

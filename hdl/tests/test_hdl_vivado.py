@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 from vivado_scripts import HDL, VIVADO, evaluate, recorded
 
+CONSTRAINTS = HDL / "latencies_ip/constraints/latencies_ip_asynchronous.xdc"
 BOARDS = ("zcu102", "kr260")
 VARIANTS = ("published", "extended")
 # What the scripts ask Vivado for, and a Vivado that built the design without fault would say.
@@ -160,6 +161,23 @@ proc with_generics {{}} {{
         assert (done.returncode == 0) == fits, done.stderr
 
 
+def test_constraints_are_loaded_scoped_and_late_and_assertions_are_on(built, packaged):
+    for recording, scope in ((built[1], "latency_bench"), (packaged, "latencies_ip")):
+        assert [
+            Path(call[-1]) for call in named(recording, "add_files") if "constrs_1" in call
+        ] == [CONSTRAINTS]
+        sets = named(recording, "set_property")
+        said = {call[0]: call[1] for call in sets if call[2:] == [str(CONSTRAINTS)]}
+        assert said == {
+            "SCOPED_TO_REF": scope,
+            "PROCESSING_ORDER": "LATE",
+            "USED_IN_SYNTHESIS": "false",
+        }
+    asserts = ["STEPS.SYNTH_DESIGN.ARGS.ASSERT", "true", "synth_1"]
+    assert asserts in named(built[1], "set_property")
+    assert {"report_cdc", "report_methodology"} <= {call[0] for call in built[1]}
+
+
 def test_every_source_is_added_and_is_there(built, packaged):
     _, calls = built
     for recording, lists, wrapper in (
@@ -171,6 +189,7 @@ def test_every_source_is_added_and_is_there(built, packaged):
         assert [Path(name) for name in added[: len(wanted)]] == wanted
         assert Path(added[len(wanted)]).name == f"{wrapper}.vhd"
         assert Path(added[len(wanted)]).exists()
+        assert [Path(name).name for name in added[len(wanted) + 1 :]][:1] == [CONSTRAINTS.name]
         assert all(path.exists() for path in wanted)
         kinds = {
             Path(name).name: call[1]
@@ -328,7 +347,12 @@ def test_bad_arguments_get_one_line(arguments, said):
     ("wrong", "said"),
     [
         ({"get_property PROGRESS *": "40%"}, "the implementation has failed: see"),
-        ({"get_property SLACK *": "-0.25"}, "the clock is too fast by -0.25 ns: see"),
+        ({"get_property SLACK *": "-0.25"}, "the clock is too fast by 0.25 ns: see"),
+        (
+            {"get_timing_paths -hold": "hold", "get_property SLACK hold": "-0.1"},
+            "the clock is too skewed by 0.1 ns: see",
+        ),
+        ({"get_cdc_violations *": "{CDC-1 a} {CDC-10 b}"}, "2 clock crossings are unsafe: see"),
         ({"get_board_parts -quiet *": ""}, "this Vivado does not know the board"),
         ({"get_ipdefs -all xilinx.com:ip:*": ""}, "this Vivado has no IP zynq_ultra_ps_e"),
         (
@@ -338,7 +362,7 @@ def test_bad_arguments_get_one_line(arguments, said):
     ],
 )
 def test_what_vivado_cannot_do_ends_the_build(wrong, said, tmp_path):
-    calls, error = build("zcu102", "published", tmp_path, ZCU102 | wrong)
+    calls, error = build("zcu102", "published", tmp_path, wrong | ZCU102 | wrong)
     assert error.startswith(said)
     assert not named(calls, "write_hw_platform")
 

@@ -12,9 +12,10 @@ COMMANDS = """
     add_files apply_bd_automation assign_bd_address connect_bd_intf_net connect_bd_net
     create_bd_cell create_bd_design create_project current_fileset current_project get_bd_addr_segs
     get_bd_addr_spaces get_bd_cells get_bd_intf_pins get_bd_pins get_board_parts get_files
-    get_ipdefs get_property get_runs get_timing_paths launch_runs make_wrapper open_run
-    report_timing_summary report_utilization save_bd_design set_property update_compile_order
-    validate_bd_design wait_on_run write_cfgmem write_hw_platform
+    get_cdc_violations get_ipdefs get_property get_runs get_timing_paths launch_runs make_wrapper
+    open_run report_cdc report_methodology report_timing_summary report_utilization
+    save_bd_design set_property update_compile_order validate_bd_design
+    wait_on_run write_cfgmem write_hw_platform
     ipx::associate_bus_interfaces ipx::check_integrity ipx::create_xgui_files ipx::current_core
     ipx::get_bus_interfaces ipx::get_hdl_parameters ipx::get_ports ipx::get_user_parameters
     ipx::infer_bus_interface ipx::infer_bus_interfaces ipx::package_project ipx::save_core

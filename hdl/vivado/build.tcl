@@ -25,9 +25,29 @@ namespace eval latenz {
         }
         set_property target_language VHDL [current_project]
         add_sources {sources.txt bench_sources.txt} latency_bench $folder
+        add_constraints latency_bench
+        # Else wrong generics pass unnoticed.
+        set_property STEPS.SYNTH_DESIGN.ARGS.ASSERT true [get_runs synth_1]
     }
 
-    # Ends with an error if a path is slower than the clock: its latencies could not be trusted.
+    # Ends with an error if a path is too slow or too fast for the clock, or crosses clocks without a
+    # synchroniser: latencies could not be trusted.
+    proc check_timing_of {folder} {
+        report_timing_summary -file [file join $folder timing.txt]
+        report_cdc -details -file [file join $folder clock_crossings.txt]
+        report_methodology -file [file join $folder methodology.txt]
+        foreach {kind too} {-setup fast -hold skewed} {
+            set slack [get_property SLACK [get_timing_paths $kind]]
+            if {$slack < 0} {
+                error "the clock is too $too by [expr {abs($slack)}] ns: see [file join $folder timing.txt]"
+            }
+        }
+        set critical [llength [get_cdc_violations -quiet -filter {SEVERITY == Critical}]]
+        if {$critical > 0} {
+            error "$critical clock crossings are unsafe: see [file join $folder clock_crossings.txt]"
+        }
+    }
+
     proc implement {folder design} {
         set wrapper [make_wrapper -files [get_files $design.bd] -top]
         add_files -norecurse $wrapper
@@ -40,11 +60,7 @@ namespace eval latenz {
         }
         open_run impl_1
         report_utilization -hierarchical -file [file join $folder utilization.txt]
-        report_timing_summary -file [file join $folder timing.txt]
-        set slack [get_property SLACK [get_timing_paths -setup]]
-        if {$slack < 0} {
-            error "the clock is too fast by $slack ns: see [file join $folder timing.txt]"
-        }
+        check_timing_of $folder
         write_hw_platform -fixed -include_bit -force [file join $folder $design.xsa]
         # What Linux loads: without the header, in the order of its words in memory. The device trees
         # name it.

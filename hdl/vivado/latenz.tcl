@@ -206,6 +206,19 @@ end architecture rtl;
         update_compile_order -fileset sources_1
     }
 
+    # Adds the constraints of the synchronisers, for all cells below an entity; after the clocks are
+    # known, which they ask for.
+    proc add_constraints {entity} {
+        variable hdl
+        set path [file join $hdl latencies_ip constraints latencies_ip_asynchronous.xdc]
+        add_files -fileset constrs_1 -norecurse $path
+        foreach {property value} [list \
+            SCOPED_TO_REF $entity PROCESSING_ORDER LATE USED_IN_SYNTHESIS false \
+        ] {
+            set_property $property $value [get_files $path]
+        }
+    }
+
     # The newest version of an IP that this Vivado has.
     proc newest {name} {
         set found [lsort -dictionary [get_ipdefs -all "xilinx.com:ip:$name:*"]]

@@ -140,6 +140,7 @@ namespace eval latenz {
         set folder [file normalize [lindex $arguments 0]]
         create_project -in_memory -part $packaging_part
         add_sources sources.txt latencies_ip $folder
+        add_constraints latencies_ip
         set_property top latencies_ip_packaged [current_fileset]
         ipx::package_project -root_dir $folder -vendor latenz -library measurement \
             -taxonomy /UserIP -import_files -set_current true

@@ -4,7 +4,7 @@
 # Not for synchroniser_stages_g = 0: there the inputs are of aclk, and must be timed like any path.
 # Not run on hardware; its syntax is checked by a Tcl interpreter.
 
-set latencies_ip_first_stages [get_registers {*|input_edge:interrupt|seen[0] *|input_edge:acknowledgement|seen[0]}]
+set latencies_ip_first_stages [get_registers {*|input_edge:interrupt|seen[0] *|input_edge:acknowledgement|seen[0] *|input_edge:edges|seen[0] *|synchroniser:*|\row:1:kept[*]}]
 
 # Neither setup nor hold towards a foreign clock; but both paths have the same bound of one period of
 # aclk: what they differ by adds to a latency's uncertainty.

@@ -27,8 +27,17 @@ architecture rtl of input_edge is
     signal seen : std_logic_vector(synchroniser_stages_g downto 0) := (others => '1');
     signal here : std_logic;
 
+    function synchronises return string is
+    begin
+        if synchroniser_stages_g > 0 then
+            return "true";
+        end if;
+        return "false";
+    end function synchronises;
+
+    -- Next to each other, and never a shift register; by this the constraints find them, too.
     attribute async_reg : string;
-    attribute async_reg of seen : signal is "true";
+    attribute async_reg of seen : signal is synchronises;
 
 begin
 

@@ -20,7 +20,9 @@ entity latencies_core is
         time_stamp_g          : boolean  := false;
         watchdog_g            : boolean  := false;
         -- Where samples are stored is given from outside, rather than from num.
-        placed_g : boolean := false
+        placed_g : boolean := false;
+        -- Edges of the self test can take the inputs' place.
+        self_test_g : boolean := false
     );
     port (
         clk : in    std_logic;
@@ -28,6 +30,12 @@ entity latencies_core is
 
         irq : in    std_logic;
         ack : in    std_logic;
+
+        -- With self_test_g: while testing, these edges are measured and the inputs' are not. They
+        -- come in behind the synchronisers, which an earlier edge of an input may still be in.
+        testing   : in    std_logic := '0';
+        irq_tests : in    std_logic := '0';
+        ack_tests : in    std_logic := '0';
 
         -- Measure; what is open when it falls is forgotten.
         enable : in    std_logic;
@@ -72,6 +80,9 @@ architecture rtl of latencies_core is
 
     constant index_bits_c : positive := address_bits(depth_g);
 
+    -- Edges of the inputs, and those that are measured.
+    signal irq_seen  : std_logic;
+    signal ack_seen  : std_logic;
     signal irq_rises : std_logic;
     signal ack_rises : std_logic;
 
@@ -106,7 +117,7 @@ begin
         port map (
             clk      => clk,
             level_in => irq,
-            rising   => irq_rises
+            rising   => irq_seen
         );
 
     acknowledgement : entity work.input_edge
@@ -116,8 +127,24 @@ begin
         port map (
             clk      => clk,
             level_in => ack,
-            rising   => ack_rises
+            rising   => ack_seen
         );
+
+    inputs : if not self_test_g generate
+
+        irq_rises <= irq_seen;
+        ack_rises <= ack_seen;
+
+    end generate inputs;
+
+    inputs_or_test : if self_test_g generate
+
+        irq_rises <= irq_tests when testing = '1' else
+                     irq_seen;
+        ack_rises <= ack_tests when testing = '1' else
+                     ack_seen;
+
+    end generate inputs_or_test;
 
     one_open : if overlap_policy_g /= "queue" generate
 

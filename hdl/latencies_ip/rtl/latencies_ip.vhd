@@ -166,13 +166,14 @@ architecture rtl of latencies_ip is
     signal to_hardware   : to_hardware_t;
 
     signal tick    : tick_t;
-    signal irq     : std_logic;
-    signal ack     : std_logic;
     signal clear   : std_logic;
     signal enable  : std_logic;
     signal ready   : std_logic;
     signal limit   : std_logic_vector(63 downto 0);
     signal alarmed : std_logic;
+    -- The sums of a snapshot are being copied; S01 takes nothing meanwhile.
+    signal settling    : std_logic;
+    signal s01_arready : std_logic;
 
     signal last    : latency_t;
     signal maximum : latency_t;
@@ -192,6 +193,9 @@ architecture rtl of latencies_ip is
     signal timed_out    : std_logic;
     signal freezes      : std_logic;
     signal test_done    : std_logic;
+    signal testing      : std_logic;
+    signal irq_tests    : std_logic;
+    signal ack_tests    : std_logic;
 
     signal place_valid : std_logic;
     signal place       : std_logic_vector(index_bits_c - 1 downto 0);
@@ -205,6 +209,7 @@ architecture rtl of latencies_ip is
     signal bin_valid       : std_logic := '0';
     signal window_index    : std_logic_vector(region_bits_c - 1 downto 0);
     signal window_rdata    : std_logic_vector(31 downto 0);
+    signal s00_arready     : std_logic;
 
 begin
 
@@ -223,6 +228,8 @@ begin
 
     rst   <= not aresetn;
     alarm <= alarmed;
+
+    s01_axi_arready <= s01_arready and not settling;
 
     registers : entity work.latencies_ip_register_block
         generic map (
@@ -243,19 +250,19 @@ begin
             aresetn       => aresetn,
             s_axi_awaddr  => s01_axi_awaddr,
             s_axi_awprot  => s01_axi_awprot,
-            s_axi_awvalid => s01_axi_awvalid,
+            s_axi_awvalid => s01_axi_awvalid and not settling,
             s_axi_awready => s01_axi_awready,
             s_axi_wdata   => s01_axi_wdata,
             s_axi_wstrb   => s01_axi_wstrb,
-            s_axi_wvalid  => s01_axi_wvalid,
+            s_axi_wvalid  => s01_axi_wvalid and not settling,
             s_axi_wready  => s01_axi_wready,
             s_axi_bresp   => s01_axi_bresp,
             s_axi_bvalid  => s01_axi_bvalid,
             s_axi_bready  => s01_axi_bready,
             s_axi_araddr  => s01_axi_araddr,
             s_axi_arprot  => s01_axi_arprot,
-            s_axi_arvalid => s01_axi_arvalid,
-            s_axi_arready => s01_axi_arready,
+            s_axi_arvalid => s01_axi_arvalid and not settling,
+            s_axi_arready => s01_arready,
             s_axi_rdata   => s01_axi_rdata,
             s_axi_rresp   => s01_axi_rresp,
             s_axi_rvalid  => s01_axi_rvalid,
@@ -274,13 +281,17 @@ begin
             queue_depth_g         => queue_depth_g,
             time_stamp_g          => time_stamp_g,
             watchdog_g            => watchdog_g,
-            placed_g              => extended_c
+            placed_g              => extended_c,
+            self_test_g           => self_test_g
         )
         port map (
             clk          => aclk,
             rst          => rst,
-            irq          => irq,
-            ack          => ack,
+            irq          => irq_in,
+            ack          => ack_in,
+            testing      => testing,
+            irq_tests    => irq_tests,
+            ack_tests    => ack_tests,
             enable       => enable,
             clear        => clear,
             tick         => tick,
@@ -305,7 +316,7 @@ begin
             timed_out    => timed_out,
             place_valid  => place_valid,
             place        => place,
-            read_enable  => or (fetch and x"03"),
+            read_enable  => s00_arready,
             read_address => window_index(index_bits_c - 1 downto 0),
             read_data    => latency_read
         );
@@ -366,7 +377,7 @@ begin
             bready        => s00_axi_bready,
             araddr        => s00_axi_araddr,
             arvalid       => s00_axi_arvalid,
-            arready       => s00_axi_arready,
+            arready       => s00_arready,
             rresp         => s00_axi_rresp,
             rvalid        => s00_axi_rvalid,
             rready        => s00_axi_rready,
@@ -377,6 +388,8 @@ begin
 
     window_index   <= s00_axi_araddr(region_bits_c + 1 downto 2);
     s00_axi_rdata  <= window_rdata;
+    -- The memories follow the address until one is taken, and hold its word until it is, too.
+    s00_axi_arready <= s00_arready;
 
     window_rdata <= (low_word(latency_read) and region(0))
                     or (high_word(latency_read) and region(1))
@@ -388,8 +401,9 @@ begin
 
     no_self_test : if not self_test_g generate
 
-        irq       <= irq_in;
-        ack       <= ack_in;
+        testing   <= '0';
+        irq_tests <= '0';
+        ack_tests <= '0';
         clear     <= to_hardware.we_next and not to_hardware.we;
         test_done <= '0';
 
@@ -400,20 +414,16 @@ begin
     with_self_test : if self_test_g generate
 
         signal commanded : std_logic;
-        -- The inputs are disconnected until the series ends, so that no edge comes of connecting.
-        signal testing   : std_logic := '0';
+        -- The inputs are disconnected until the series ends.
+        signal tests     : std_logic := '0';
         signal waiting   : std_logic := '0';
         signal start     : std_logic;
-        signal test_irq  : std_logic;
-        signal test_ack  : std_logic;
         signal running   : std_logic;
         signal abandoned : std_logic;
 
     begin
 
-        irq <= test_irq when testing = '1' else irq_in;
-        ack <= test_ack when testing = '1' else ack_in;
-
+        testing   <= tests;
         commanded <= to_hardware.command_self_test and to_hardware.we;
         clear     <= (to_hardware.we_next and not to_hardware.we) or commanded;
         start     <= waiting and enable;
@@ -430,8 +440,8 @@ begin
                 count  => to_hardware.self_test_count,
                 active => running,
                 done   => test_done,
-                irq    => test_irq,
-                ack    => test_ack
+                irq    => irq_tests,
+                ack    => ack_tests
             );
 
         connect : process (aclk) is
@@ -439,13 +449,13 @@ begin
 
             if rising_edge(aclk) then
                 if commanded = '1' then
-                    testing <= '1';
+                    tests   <= '1';
                     waiting <= '1';
                 elsif start = '1' then
                     waiting <= '0';
                 end if;
                 if rst = '1' or to_hardware.we = '0' then
-                    testing <= '0';
+                    tests   <= '0';
                     waiting <= '0';
                 end if;
             end if;
@@ -509,7 +519,7 @@ begin
                 write_enable  => place_valid,
                 write_address => place,
                 write_data    => start_tick,
-                read_enable   => or (fetch and x"0C"),
+                read_enable   => s00_arready,
                 read_address  => window_index(index_bits_c - 1 downto 0),
                 read_data     => tick_read
             );
@@ -546,8 +556,12 @@ begin
         signal cleared        : std_logic_vector(3 downto 0);
         signal enabled        : std_logic_vector(3 downto 0);
         signal happened_once  : std_logic_vector(3 downto 0) := (others => '0');
+        -- A register, for it leaves for a processor of another clock: no glitch may be seen there.
+        signal interrupts     : std_logic := '0';
 
     begin
+
+        interrupt <= interrupts;
 
         anew    <= clear or rst;
         trigger <= new_maximum or (new_alarm and to_hardware.mode_freeze_on_alarm);
@@ -593,8 +607,6 @@ begin
         from_hardware.interrupt_status_self_test_done <= happened_once(2);
         from_hardware.interrupt_status_frozen         <= happened_once(3);
 
-        interrupt <= or (happened_once and enabled);
-
         remember : process (aclk) is
         begin
 
@@ -606,9 +618,11 @@ begin
                     saturated_once <= '0';
                 end if;
                 happened_once <= (happened_once and not cleared) or happened;
+                interrupts    <= or (happened_once and enabled);
                 if rst = '1' then
                     saturated_once <= '0';
                     happened_once  <= (others => '0');
+                    interrupts     <= '0';
                 end if;
             end if;
 
@@ -796,12 +810,14 @@ begin
         signal sum_of_squares  : std_logic_vector(127 downto 0);
         signal sum_then        : std_logic_vector(63 downto 0) := (others => '0');
         signal squares_then    : std_logic_vector(127 downto 0) := (others => '0');
-        signal commanded       : std_logic := '0';
+        -- A snapshot was commanded so many cycles ago.
+        signal commanded       : std_logic_vector(1 to sums_delay_c + squares_delay_c) := (others => '0');
         signal anew            : std_logic;
 
     begin
 
-        anew <= clear or rst;
+        anew     <= clear or rst;
+        settling <= or commanded;
 
         adder : entity work.latency_sums
             generic map (
@@ -823,15 +839,21 @@ begin
         from_hardware.snapshot_sum_of_squares_2 <= squares_then(95 downto 64);
         from_hardware.snapshot_sum_of_squares_3 <= squares_then(127 downto 96);
 
-        -- A sample is in the sums one cycle later than in num.
+        -- A sample is in the sums later than in num. Until they have been copied the registers wait:
+        -- a new series would clear them, and a read would see those of the snapshot before.
         copy : process (aclk) is
         begin
 
             if rising_edge(aclk) then
-                commanded <= to_hardware.command_snapshot;
-                if commanded = '1' then
-                    sum_then     <= sum;
+                commanded <= to_hardware.command_snapshot & commanded(1 to commanded'high - 1);
+                if commanded(sums_delay_c) = '1' then
+                    sum_then <= sum;
+                end if;
+                if commanded(commanded'high) = '1' then
                     squares_then <= sum_of_squares;
+                end if;
+                if rst = '1' then
+                    commanded <= (others => '0');
                 end if;
             end if;
 
@@ -840,6 +862,8 @@ begin
     end generate sums;
 
     no_sums : if not sums_g generate
+
+        settling <= '0';
 
         from_hardware.snapshot_sum_0            <= (others => '0');
         from_hardware.snapshot_sum_1            <= (others => '0');

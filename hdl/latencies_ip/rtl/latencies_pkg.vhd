@@ -12,6 +12,10 @@ package latencies_pkg is
     constant sample_width_c : positive := 48;
     constant tick_width_c   : positive := 64;
 
+    -- Cycles from a sample in the statistics to it in their sum, and from there in that of squares.
+    constant sums_delay_c    : positive := 1;
+    constant squares_delay_c : positive := 3;
+
     subtype sample_t is std_logic_vector(sample_width_c - 1 downto 0);
 
     subtype tick_t is std_logic_vector(tick_width_c - 1 downto 0);

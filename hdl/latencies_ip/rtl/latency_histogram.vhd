@@ -129,7 +129,8 @@ architecture rtl of latency_histogram is
 
     end function bin_of;
 
-    signal ram : ram_t := (others => (others => '0'));
+    -- Without initial values, which some block RAMs cannot have: the sweep writes every bin.
+    signal ram : ram_t;
 
     signal sweeping      : std_logic := '1';
     signal sweep_address : address_t := (others => '0');
@@ -213,7 +214,6 @@ begin
     ram_write_word    <= (others => '0') when sweeping = '1' else
                          new_value;
 
-    -- The RAM has no reset: the sweep after it writes every bin.
     ram_ports : process (clk) is
     begin
 

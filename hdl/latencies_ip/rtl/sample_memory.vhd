@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Memory with one port to write and one to read, as block RAM has.
 -- A word that is read in the cycle in which it is written is the old or the new one: which, is
--- the RAM's affair, so nobody may depend on it. Not cleared by a reset.
+-- the RAM's affair, so nobody may depend on it. Not cleared by a reset, and without initial values,
+-- which some block RAMs cannot have: a word that was never written is undefined.
 -- See ../doc/latencies_ip.md.
 
 library ieee;
@@ -29,8 +30,8 @@ architecture rtl of sample_memory is
 
     type memory_t is array (0 to 2 ** address_bits_g - 1) of std_logic_vector(width_g - 1 downto 0);
 
-    signal memory  : memory_t := (others => (others => '0'));
-    signal fetched : std_logic_vector(width_g - 1 downto 0) := (others => '0');
+    signal memory  : memory_t;
+    signal fetched : std_logic_vector(width_g - 1 downto 0);
 
 begin
 

@@ -2,6 +2,7 @@
 -- AXI4-Lite slave through which memories are read; it answers writes, and reads of what is not
 -- there, with SLVERR. One read at a time, its data one cycle after its address where the memory
 -- is block RAM. Data of an error is undefined. awprot, arprot and write data do not matter.
+-- Writes and reads take turns: a write waits until the answer to a read under way was taken.
 -- See ../doc/latencies_ip.md.
 
 library ieee;
@@ -56,22 +57,29 @@ architecture rtl of sample_window is
     signal written : std_logic := '0';
     signal answers : std_logic := '0';
     signal waits   : std_logic := '0';
-    signal failed  : std_logic := '0';
-    signal accepts : std_logic;
-    signal chosen  : std_logic_vector(7 downto 0);
+    -- Of a read's answer: it is an error. Without a read: a write is taken in this cycle, which is the
+    -- one after it was seen, so that no output depends on an input (IHI 0022, A3.1.1).
+    signal marked  : std_logic := '0';
+
+    signal takes_write : std_logic;
+    signal sees_write  : std_logic;
+    signal accepts     : std_logic;
+    signal chosen      : std_logic_vector(7 downto 0);
 
 begin
 
-    awready <= awvalid and wvalid and not written;
-    wready  <= awvalid and wvalid and not written;
+    awready <= takes_write;
+    wready  <= takes_write;
     bvalid  <= written;
     bresp   <= error_c;
 
-    arready <= not answers and not waits;
+    arready <= not answers and not waits and not marked;
     rvalid  <= answers;
-    rresp   <= failed & '0';
+    rresp   <= marked & '0';
 
-    accepts <= arvalid and not answers and not waits;
+    takes_write <= marked and not answers and not waits;
+    sees_write  <= awvalid and wvalid and not written;
+    accepts     <= arvalid and not answers and not waits and not marked;
     fetch   <= chosen when accepts = '1' else (others => '0');
 
     decode : process (all) is
@@ -108,8 +116,8 @@ begin
     begin
 
         if rising_edge(clk) then
-            if written = '0' then
-                written <= awvalid and wvalid;
+            if takes_write = '1' then
+                written <= '1';
             elsif bready = '1' then
                 written <= '0';
             end if;
@@ -130,12 +138,14 @@ begin
             if rising_edge(clk) then
                 if accepts = '1' then
                     answers <= '1';
-                    failed  <= not (or chosen);
-                elsif rready = '1' then
+                    marked  <= nor chosen;
+                elsif answers = '0' or rready = '1' then
                     answers <= '0';
+                    marked  <= sees_write and not takes_write;
                 end if;
                 if rst = '1' then
                     answers <= '0';
+                    marked  <= '0';
                 end if;
             end if;
 
@@ -152,16 +162,18 @@ begin
                 if accepts = '1' then
                     waits   <= chosen(delayed_region_g);
                     answers <= not chosen(delayed_region_g);
-                    failed  <= not (or chosen);
+                    marked  <= nor chosen;
                 elsif waits = '1' then
                     waits   <= not delayed_valid;
                     answers <= delayed_valid;
-                elsif rready = '1' then
+                elsif answers = '0' or rready = '1' then
                     answers <= '0';
+                    marked  <= sees_write and not takes_write;
                 end if;
                 if rst = '1' then
                     waits   <= '0';
                     answers <= '0';
+                    marked  <= '0';
                 end if;
             end if;
 

@@ -4,7 +4,7 @@
 -- Makes pairs of irq and ack edges with known distances: what the measuring core then tells must be
 -- these distances, to the clock cycle, on the board itself.
 --
--- Not for: the path outside the device. Its edges start behind the input pins and synchronisers.
+-- Not for: the path outside the device, nor the synchronisers. Its edges start behind both.
 --
 -- Documentation: ../doc/self_test.md
 ---------------------------------------------------------------------------------------------------
@@ -31,6 +31,7 @@ entity self_test is
         active : out   std_logic;
         -- Pulse, at least 8 cycles after the last edge: all samples have been taken by then.
         done   : out   std_logic;
+        -- High for the one cycle of an edge.
         irq    : out   std_logic;
         ack    : out   std_logic
     );
@@ -38,14 +39,16 @@ end entity self_test;
 
 architecture rtl of self_test is
 
-    -- Both signals are low this long before each pair and after the last: more than any
-    -- synchroniser and the measuring core need, so that one measurement is open at a time.
+    -- There is no edge this long before each pair and after the last: more than the measuring core
+    -- needs, so that one measurement is open at a time.
     constant pause_c : unsigned(2 downto 0) := "111";
 
     signal running   : std_logic := '0';
     signal ended     : std_logic := '0';
-    signal irq_level : std_logic := '0';
-    signal ack_level : std_logic := '0';
+    signal irq_edge  : std_logic := '0';
+    signal ack_edge  : std_logic := '0';
+    -- Between the edges of a pair, the first one's cycle included.
+    signal opened    : std_logic := '0';
 
     signal pause      : unsigned(2 downto 0)  := (others => '0');
     signal to_ack     : unsigned(31 downto 0) := (others => '0');
@@ -56,14 +59,16 @@ begin
 
     active <= running;
     done   <= ended;
-    irq    <= irq_level;
-    ack    <= ack_level;
+    irq    <= irq_edge;
+    ack    <= ack_edge;
 
     generate_pairs : process (clk) is
     begin
 
         if rising_edge(clk) then
-            ended <= '0';
+            ended    <= '0';
+            irq_edge <= '0';
+            ack_edge <= '0';
 
             if running = '0' then
                 if start = '1' then
@@ -74,33 +79,34 @@ begin
                 end if;
             elsif pause /= 0 then
                 pause <= pause - 1;
-            elsif irq_level = '0' and pairs_left = 0 then
+            elsif opened = '0' and pairs_left = 0 then
                 running <= '0';
                 ended   <= '1';
-            elsif irq_level = '0' then
-                irq_level  <= '1';
+            elsif opened = '0' then
+                opened     <= '1';
+                irq_edge   <= '1';
                 to_ack     <= pair_delay;
                 pair_delay <= pair_delay + 1;
                 pairs_left <= pairs_left - 1;
                 if pair_delay = 0 then
-                    ack_level <= '1';
+                    ack_edge <= '1';
                 end if;
-            elsif ack_level = '1' then
-                irq_level <= '0';
-                ack_level <= '0';
-                pause     <= pause_c;
+            elsif ack_edge = '1' then
+                opened <= '0';
+                pause  <= pause_c;
             else
                 to_ack <= to_ack - 1;
                 if to_ack = 1 then
-                    ack_level <= '1';
+                    ack_edge <= '1';
                 end if;
             end if;
 
             if rst = '1' then
                 running   <= '0';
                 ended     <= '0';
-                irq_level <= '0';
-                ack_level <= '0';
+                irq_edge  <= '0';
+                ack_edge  <= '0';
+                opened    <= '0';
             end if;
         end if;
 

@@ -4,8 +4,8 @@
 -- One AXI4-Lite slave in front of up to 16 alike ones: the four address bits above the window of
 -- one say which. What is not there answers SLVERR. One write and one read at a time.
 --
--- Not for: slaves that take the address of a write before its data or after; ours take both in one
--- cycle.
+-- Not for: slaves that take the address of a write before its data or after, or as soon as they see
+-- it; ours take both in one cycle, the one after they were offered.
 --
 -- Documentation: ../doc/latencies_ip_channels.md
 ---------------------------------------------------------------------------------------------------
@@ -69,12 +69,15 @@ architecture rtl of axi_lite_selector is
     signal write_absent : std_logic := '0';
     signal read_absent  : std_logic := '0';
 
+    -- A write to no channel is taken in this cycle.
+    signal takes_absent : std_logic := '0';
+
     signal write_to  : channels_t;
     signal read_from : channels_t;
 
     signal write_offered : std_logic;
     signal write_taken   : std_logic;
-    signal read_offered  : std_logic;
+    signal read_ready    : std_logic;
     signal read_taken    : std_logic;
     signal b_valid       : std_logic;
     signal r_valid       : std_logic;
@@ -118,7 +121,9 @@ begin
 
     write_to      <= one_hot(awaddr(window_bits_g + 3 downto window_bits_g));
     write_offered <= awvalid and wvalid and not writing;
-    write_taken   <= write_offered and ((nor write_to) or (or (write_to and channel_awready)));
+    -- Of registers alone, as a slave's awready is: no output depends on an input of the same cycle
+    -- (IHI 0022, A3.1.1).
+    write_taken   <= takes_absent or (or channel_awready);
 
     channel_awvalid <= write_to and write_offered;
     channel_bready  <= bready;
@@ -130,13 +135,13 @@ begin
     bresp   <= answer(channel_bvalid, channel_bresp, 2) or (slverr_c and write_absent);
 
     read_from    <= one_hot(araddr(window_bits_g + 3 downto window_bits_g));
-    read_offered <= arvalid and not reading;
-    read_taken   <= read_offered and ((nor read_from) or (or (read_from and channel_arready)));
+    read_ready   <= (and channel_arready) and not reading;
+    read_taken   <= arvalid and read_ready;
 
-    channel_arvalid <= read_from and read_offered;
+    channel_arvalid <= read_from and read_taken;
     channel_rready  <= rready;
 
-    arready <= read_taken;
+    arready <= read_ready;
     r_valid <= read_absent or (or channel_rvalid);
     rvalid  <= r_valid;
     rresp   <= answer(channel_rvalid, channel_rresp, 2) or (slverr_c and read_absent);
@@ -146,9 +151,10 @@ begin
     begin
 
         if rising_edge(aclk) then
+            takes_absent <= write_offered and (nor write_to) and not takes_absent;
             if write_taken = '1' then
                 writing      <= '1';
-                write_absent <= nor write_to;
+                write_absent <= takes_absent;
             elsif b_valid = '1' and bready = '1' then
                 writing      <= '0';
                 write_absent <= '0';
@@ -164,6 +170,7 @@ begin
 
             if aresetn = '0' then
                 writing      <= '0';
+                takes_absent <= '0';
                 write_absent <= '0';
                 reading      <= '0';
                 read_absent  <= '0';

@@ -155,15 +155,15 @@ architecture rtl of latencies_ip_channels is
 
 begin
 
-    interrupt <= or any_interrupt;
-
     count : process (aclk) is
     begin
 
         if rising_edge(aclk) then
+            interrupt <= or any_interrupt;
             tick <= tick + 1;
             if aresetn = '0' then
-                tick <= (others => '0');
+                tick      <= (others => '0');
+                interrupt <= '0';
             end if;
         end if;
 

@@ -165,8 +165,9 @@ architecture rtl of random_data_generator_register_block is
     signal read_accept  : std_logic;
     signal read_okay    : std_logic;
 
+    -- An answer to a write, and whether it is an error; without one: a write is taken in this cycle.
     signal bvalid : std_logic := '0';
-    signal berror : std_logic := '0';
+    signal marked : std_logic := '0';
     signal rvalid : std_logic := '0';
     signal rerror : std_logic := '0';
     signal rdata  : word_t := (others => '0');
@@ -175,14 +176,16 @@ begin
 
     s_axi_awready <= write_accept;
     s_axi_wready  <= write_accept;
-    s_axi_bresp   <= berror & '0';
+    s_axi_bresp   <= marked & '0';
     s_axi_bvalid  <= bvalid;
     s_axi_arready <= not rvalid;
     s_axi_rdata   <= rdata;
     s_axi_rresp   <= rerror & '0';
     s_axi_rvalid  <= rvalid;
 
-    write_accept <= s_axi_awvalid and s_axi_wvalid and not bvalid;
+    -- A write is taken in the cycle after both its valids were seen: no output depends on an input of
+    -- the same cycle (IHI 0022, A3.1.1). They stay until then (A3.2.1).
+    write_accept <= marked and not bvalid;
     write_index  <= to_integer(unsigned(s_axi_awaddr(decoded_bits_c + 1 downto 2)));
     write_okay   <= is_set(writable_c, write_index) and
         (nor s_axi_awaddr(11 downto decoded_bits_c + 2));
@@ -240,26 +243,25 @@ begin
         if rising_edge(aclk) then
             if write_accept = '1' then
                 bvalid <= '1';
-                berror <= not write_okay;
-            elsif s_axi_bready = '1' then
+                marked <= not write_okay;
+            elsif bvalid = '0' or s_axi_bready = '1' then
                 bvalid <= '0';
+                marked <= s_axi_awvalid and s_axi_wvalid;
             end if;
-            if read_accept = '1' then
+            -- What is read while nothing waits is looked at only if it was asked for.
+            if rvalid = '0' then
                 words  := driven(from_hardware);
                 words(seed_index_c) := seed_value;
                 words(words_index_c) := words_value;
-                rvalid <= '1';
+                rvalid <= s_axi_arvalid;
                 rerror <= not read_okay;
                 rdata  <= words(read_index);
             elsif s_axi_rready = '1' then
                 rvalid <= '0';
             end if;
-            -- Apart from the above, so that it becomes the flip-flops' own reset.
-            if read_accept = '1' and read_okay = '0' then
-                rdata <= (others => '0');
-            end if;
             if aresetn = '0' then
                 bvalid <= '0';
+                marked <= '0';
                 rvalid <= '0';
             end if;
         end if;

@@ -236,9 +236,11 @@ async def case_16_read_and_write_at_once(bench: Bench) -> None:
     """A read and a write of one register in the same cycle: the old value or the new one."""
     cocotb.start_soon(coverage.watch_axi(bench.dut, "s01_axi"))
     for value in range(1, 40):
-        reading = cocotb.start_soon(read(bench.s01, ADDRESS["alarm_lat"]))
         old = bench.model.alarm_lat
-        assert await write(bench.s01, ADDRESS["alarm_lat"], value) == AxiResp.OKAY
+        writing = cocotb.start_soon(write(bench.s01, ADDRESS["alarm_lat"], value))
+        await bench.cycles(value % 3)  # a write is taken one cycle after it is offered
+        reading = cocotb.start_soon(read(bench.s01, ADDRESS["alarm_lat"]))
+        assert await writing == AxiResp.OKAY
         response, seen = await reading
         assert response == AxiResp.OKAY
         assert seen in (old & WORD, value)

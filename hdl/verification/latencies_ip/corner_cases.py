@@ -484,6 +484,7 @@ async def case_15_open_and_too_late(bench: Bench) -> None:
     assert await bench.read("timeouts") == 1
     assert await bench.read("interrupt_status") & 2
     await bench.write("interrupt_status", 2)
+    await bench.cycles(1)
     assert int(bench.dut.interrupt.value) == 0
     await bench.pulse(ack=1)  # too late: an orphan
     await bench.measure(6)

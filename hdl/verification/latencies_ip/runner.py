@@ -122,6 +122,7 @@ def simulate(
         "COCOTB_RANDOM_SEED": "7",
         "COCOTB_ANSI_OUTPUT": "0",
         "COCOTB_TRUST_INERTIAL_WRITES": "1",
+        "COCOTB_RESOLVE_X": "zeros",  # a word of a memory that nobody wrote
         # cocotb starts pytest's rewriting of asserts, and that every plug-in: seconds
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "COCOTB_RESULTS_FILE": str(place / "results.xml"),

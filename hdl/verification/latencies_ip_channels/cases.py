@@ -261,3 +261,47 @@ async def parts_add_up_whatever_the_phase(dut: Any) -> None:
         told = [latency for _, latency in bench.beats[channel]]
         assert all(0 <= found - gaps[channel] <= 1 for found, gaps in zip(told, made, strict=True))
     adds_up(bench.beats, len(made))
+
+
+@cocotb.test()
+async def a_beat_is_offered_before_it_can_be_taken(dut: Any) -> None:
+    """`tvalid` never waits for `tready` (AXI-Stream, IHI 0051, 2.2.1)."""
+    bench = await Bench.start(dut)
+    bench.ready = 0.0
+    await ClockCycles(dut.aclk, 3)
+    assert not dut.m_axis_tvalid.value
+    dut.irq_in.value = dut.ack_in.value = (1 << CHANNELS) - 1
+    await ClockCycles(dut.aclk, 20)
+    assert not dut.m_axis_tready.value
+    assert dut.m_axis_tvalid.value
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def a_reset_forgets_a_read_and_a_write_under_way(dut: Any) -> None:
+    """Of a channel and of an absent one: the answer is gone, and the next request is answered."""
+    bench = await Bench.start(dut)
+    for channel in {0, CHANNELS - 1, min(CHANNELS, 15)}:
+        for port in (bench.s00, bench.s01):
+            port.read_if.r_channel.pause = port.write_if.b_channel.pause = True
+            address = channel * WINDOW
+            under_way = [
+                cocotb.start_soon(port.read(address, 4)),
+                cocotb.start_soon(port.write(address, bytes(4))),
+            ]
+            await ClockCycles(dut.aclk, 12)
+            dut.aresetn.value = 0
+            await ClockCycles(dut.aclk, 3)
+            for task in under_way:
+                task.cancel()
+            assert not dut.s01_axi_rvalid.value
+            assert not dut.s01_axi_bvalid.value
+            assert not dut.s00_axi_rvalid.value
+            assert not dut.s00_axi_bvalid.value
+            port.read_if.r_channel.pause = port.write_if.b_channel.pause = False
+            dut.aresetn.value = 1
+            await ClockCycles(dut.aclk, 2)
+        for each in range(CHANNELS):
+            await bench.write(each, ALARM_LAT, 100 + each)
+        for each in range(CHANNELS):
+            answer = await bench.s01.read(each * WINDOW + ALARM_LAT, 4)
+            assert (answer.resp, answer.data[0]) == (AxiResp.OKAY, 100 + each)

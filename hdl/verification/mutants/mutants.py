@@ -4,6 +4,7 @@ Each replaces one text, which must be in the file just once: a change of the VHD
 noticed here. The tests named for it pass without it, which other test modules see to.
 """
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,7 @@ class Mutant:
     """One planted bug.
 
     Attributes:
-        case: Number of the corner case.
+        case: Number of the corner case; 0: of none.
         bug: What it does.
         file: Where, below hdl/.
         old: The text.
@@ -144,10 +145,8 @@ MUTANTS = (
         case=10,
         bug="the sums of a snapshot miss the newest sample",
         file=TOP,
-        old="""commanded <= to_hardware.command_snapshot;
-                if commanded = '1' then""",
-        new="""commanded <= to_hardware.command_snapshot;
-                if to_hardware.command_snapshot = '1' then""",
+        old="if commanded(sums_delay_c) = '1' then",
+        new="if to_hardware.command_snapshot = '1' then",
         tests="case_10",
         ip="full_drop",
     ),
@@ -204,8 +203,8 @@ MUTANTS = (
         case=16,
         bug="an address is taken without its word",
         file=REGISTERS,
-        old="write_accept <= s_axi_awvalid and s_axi_wvalid and not bvalid;",
-        new="write_accept <= s_axi_awvalid and not bvalid;",
+        old="marked <= s_axi_awvalid and s_axi_wvalid;",
+        new="marked <= s_axi_awvalid;",
         tests="case_16_address_before_data",
         module=AXI,
     ),
@@ -213,8 +212,8 @@ MUTANTS = (
         case=16,
         bug="a read is taken before the last one's word is",
         file=REGISTERS,
-        old="read_accept <= s_axi_arvalid and not rvalid;",
-        new="read_accept <= s_axi_arvalid;",
+        old="s_axi_arready <= not rvalid;",
+        new="s_axi_arready <= '1';",
         tests="case_16_(answers_wait|random)",
         module=AXI,
     ),
@@ -269,13 +268,17 @@ MUTANTS = (
 )
 
 
+def _name(mutant: Mutant) -> str:
+    return hashlib.sha256(repr(mutant).encode()).hexdigest()[:16]
+
+
 def planted(mutant: Mutant) -> list[Path]:
     """The sources, one of them with the bug."""
     original = HDL / mutant.file
     text = original.read_text()
     if text.count(mutant.old) != 1:
         raise ValueError(f"{mutant.file}: {text.count(mutant.old)} times: {mutant.old}")
-    place = BUILD / "mutants" / f"{MUTANTS.index(mutant):02}" / original.name
+    place = BUILD / "mutants" / _name(mutant) / original.name
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text.replace(mutant.old, mutant.new))
     whole = sources(with_bench=mutant.top != "latencies_ip")
@@ -287,7 +290,7 @@ def run(mutant: Mutant) -> Result:
     return simulate(
         mutant.module,
         CONFIGURATIONS[mutant.ip],
-        name=f"mutant-{MUTANTS.index(mutant):02}",
+        name=f"mutant-{_name(mutant)}",
         tests=mutant.tests,
         work=analysed(planted(mutant)),
         top=mutant.top,

@@ -8,7 +8,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, RisingEdge
 
-REST = 7  # cycles at least, with both low, before each pair and after the last
+REST = 7  # cycles at least without an edge before each pair and after the last
 
 
 class Watch:
@@ -26,7 +26,6 @@ class Watch:
         self.pairs: list[list[int]] = []
         self.done: list[int] = []
         self.active: list[int] = []
-        self._irq = self._ack = 0
         self._low = 0
 
     async def run(self) -> None:
@@ -38,11 +37,11 @@ class Watch:
 
     def look(self, irq: int, ack: int) -> None:
         """At one cycle."""
-        if irq and not self._irq:
+        if irq:
             assert self._low >= REST
+            assert not self.pairs or len(self.pairs[-1]) == 2
             self.pairs.append([self.cycle])
-        if ack and not self._ack:
-            assert irq
+        if ack:
             assert len(self.pairs[-1]) == 1
             self.pairs[-1].append(self.cycle)
         if int(self.dut.done.value):
@@ -54,7 +53,6 @@ class Watch:
             assert not irq
             assert not ack
         self._low = 0 if irq or ack else self._low + 1
-        self._irq, self._ack = irq, ack
 
     def delays(self) -> list[int]:
         """The latency of each pair."""

@@ -361,3 +361,71 @@ async def registers_answer(dut: Any) -> None:
         assert await bench.write(address, ones) == AxiResp.SLVERR
     assert (await bench.master.read(0x24, 4)).resp == AxiResp.SLVERR
     assert await bench.read(WRITTEN) == await bench.read(DROPPED) == 0
+
+
+@cocotb.test()
+async def rings_larger_than_a_page_and_across_4_gib(dut: Any) -> None:
+    """Each record at `base + 16 * (i mod size)`, over 4 KiB pages, carries into address bit 32."""
+    bench, memory = await Bench.with_memory(dut)
+    for base, size_log2 in ((0xFFFF_E010, 10), (0x1F_FFFF_FFF0, 3), (0x12_3456_7FF0, 9)):
+        await bench.go(base, size_log2)
+        bench.source.gap = 0.0
+        count = 2**size_log2 + 40
+        while len(bench.source.records) < count:
+            await bench.cycles(50)
+            await bench.write(CONSUMED, await bench.read(WRITTEN))
+        bench.source.gap = 1.0
+        await bench.cycles(60)
+        wanted = [
+            (base + 16 * (index % 2**size_log2), record)
+            for index, record in enumerate(bench.source.records)
+        ]
+        assert memory.writes == wanted
+        await bench.reset()
+
+
+@cocotb.test()
+async def exclusive_okay_is_no_error_and_an_error_wins_over_clearing(dut: Any) -> None:
+    """EXOKAY counts as written; an error in the cycle of clearing `bus_error` stays."""
+    bench, memory = await Bench.with_memory(dut)
+    memory.answer = lambda _: 1  # EXOKAY
+    await bench.go(BASE, 6)
+    bench.source.gap = 0.5
+    await bench.cycles(40)
+    bench.source.gap = 1.0
+    await bench.cycles(20)
+    assert not await bench.read(STATUS) & BUS_ERROR
+    assert await bench.read(WRITTEN) == len(bench.source.records) > 0
+    together = 0
+    for offset in range(12):
+        await bench.reset()
+        memory.answer = lambda _: SLVERR
+        memory.holds_answers = True
+        await bench.go(BASE, 6)
+        bench.source.gap = 0.0
+        while not bench.source.records:
+            await bench.cycles(1)
+        bench.source.gap = 1.0
+        await bench.cycles(6)
+        errors: list[int] = []
+        clears: list[int] = []
+        watching = cocotb.start_soon(_errors_and_clears(dut, errors, clears))
+        clearing = cocotb.start_soon(bench.write(STATUS, BUS_ERROR))
+        await bench.cycles(offset)
+        memory.holds_answers = False
+        await clearing
+        await bench.cycles(40)
+        watching.cancel()
+        together += errors[-1] == clears[0]
+        assert bool(await bench.read(STATUS) & BUS_ERROR) == (errors[-1] >= clears[0]), offset
+    assert together, "no error came in the cycle of clearing"
+
+
+async def _errors_and_clears(dut: Any, errors: list[int], clears: list[int]) -> None:
+    """Cycles in which an answer is an error, and in which a write of software is taken."""
+    for cycle in itertools.count():
+        await RisingEdge(dut.aclk)
+        if dut.m_axi_bvalid.value and int(dut.m_axi_bresp.value) >= SLVERR:
+            errors.append(cycle)
+        if dut.s_axi_awvalid.value and dut.s_axi_awready.value:
+            clears.append(cycle)
