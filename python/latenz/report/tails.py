@@ -9,6 +9,8 @@ from latenz.statistics.extrapolation import TailFit
 from latenz.statistics.mixture import MixedTail
 from latenz.statistics.tail import TailRefusal
 
+_REASONS_TOLD = 3
+
 
 def told_tails(views: Sequence[View]) -> dict[str, Any]:
     """Return a row for each set with a tail to tell, and one sentence about all refusals."""
@@ -20,11 +22,14 @@ def told_tails(views: Sequence[View]) -> dict[str, Any]:
     many = sum(map(len, refused.values()))
     sentence = ""
     if refused:
-        reasons = "; ".join(
+        ordered = sorted(refused.items(), key=lambda one: -len(one[1]))
+        told = [
             f"{reason} ({labels[0] if len(labels) == 1 else f'{len(labels)} sets'})"
-            for reason, labels in sorted(refused.items(), key=lambda one: -len(one[1]))
-        )
-        sentence = f"No extrapolation for {many} of {len(rows)} sets: {reasons}."
+            for reason, labels in ordered[:_REASONS_TOLD]
+        ]
+        if left := sum(len(labels) for _, labels in ordered[_REASONS_TOLD:]):
+            told.append(f"{left} more for reasons of their own, told below")
+        sentence = f"No extrapolation for {many} of {len(rows)} sets: {'; '.join(told)}."
     return {"rows": rows, "fitted": [row for row in rows if row["fits"]], "refused": sentence}
 
 

@@ -1,6 +1,7 @@
 """What a report says of tails: levels in activations and in time, or a reason and a remedy."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,9 @@ from latenz.errors import BadInput
 from latenz.model import Metadata, SampleSet, TimeBase
 from latenz.report import ReportedRun, write_report
 from latenz.report.causes import causes_by_time
+from latenz.report.collect import Source, View, collect
+from latenz.report.tails import told_tails
+from latenz.statistics.tail import TailRefusal
 
 PERIOD_NS = 1_000_000
 N = 20_000
@@ -58,3 +62,18 @@ def test_causes_are_those_of_the_cpu_and_not_doubtful() -> None:
     assert causes_by_time(conditions, None) == {}
     with pytest.raises(BadInput, match="causes that cannot be read"):
         causes_by_time([{"causes": [{"t_ns": "x"}]}], 1)
+
+
+def test_many_refusals_stay_one_short_sentence() -> None:
+    def refused(number: int) -> View:
+        view = collect([Source(f"s{number}", "s", few(number))])[0]
+        return replace(view, tail=TailRefusal(f"why {number}", ()))
+
+    told = told_tails([refused(number) for number in range(50)])["refused"]
+    assert told.startswith("No extrapolation for 50 of 50 sets: why 0 (s0); ")
+    assert told.endswith("47 more for reasons of their own, told below.")
+
+
+def few(number: int) -> SampleSet:
+    metadata = Metadata(name=f"s{number}", time_base=TimeBase.SIMULATED)
+    return SampleSet.from_columns(metadata, latency_ns=[1, 2, 3])
