@@ -151,8 +151,9 @@ Vcpu* Hypervisor::trap(Processor& processor, std::uint64_t entered) {
     const auto source = static_cast<std::uint16_t>(configuration_->channel[vcpu->x[1]].source);
     return tdma_.ring(processor, entered, source);
   }
+  if (outcome != Outcome::served) return partition_changed(processor, entered, outcome);
   processor.longest_service = std::max(processor.longest_service, now() - entered);
-  return outcome == Outcome::served ? vcpu : partition_changed(processor, entered, outcome);
+  return vcpu;
 }
 
 /// Nobody's: whoever ran before was asked when it was switched from.
@@ -192,7 +193,7 @@ Vcpu* Hypervisor::error(Processor& processor, std::uint64_t entered) {
 Vcpu* Hypervisor::idle_trap(Processor& processor, std::uint64_t entered) {
   const std::uint32_t which = EsrEl2::read() & 0xFFFFU;
   if (which == time_for_console) {
-    processor.idle.x[0] = Console::pump(Console::of_idle_time) ? 1 : 0;
+    processor.idle.x[0] = Console::pump(Console::at_once) ? 1 : 0;
     processor.longest_service = std::max(processor.longest_service, now() - entered);
     return processor.running;
   }
@@ -210,7 +211,7 @@ Vcpu* Hypervisor::idle_trap(Processor& processor, std::uint64_t entered) {
 Vcpu* Hypervisor::partition_changed(Processor& processor, std::uint64_t entered, Outcome outcome) {
   if (processor.shares_time) return tdma_.partition_changed(processor, entered, outcome);
   if (outcome == Outcome::restarted) {
-    processor.running->load();
+    processor.running->load_anew();
     return processor.running;
   }
   processor.running->save();

@@ -36,6 +36,7 @@ struct Vcpu {
   Tick left = 0;  ///< of the bottom handler that is executed
 
   void load() { gic.load(); }
+  void load_anew() const {}
   void save() { gic.save(); }
 };
 

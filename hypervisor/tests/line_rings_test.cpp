@@ -27,9 +27,10 @@ void add(Rings& rings, std::size_t ring, std::string_view prefix, std::string_vi
 }
 
 /// Four pieces.
-void word(std::size_t ring, const Rings::Note& note, unsigned piece, Rings::Worded& text) {
+bool word(std::size_t ring, const Rings::Note& note, unsigned piece, Rings::Worded& text) {
   if (piece == 0) text.add("note of ").add(ring);
   if (piece >= 1 && piece <= note.size()) text.add(" ").add(note[piece - 1]);
+  return piece <= note.size();
 }
 
 std::string all_of(Rings& rings) {
@@ -102,12 +103,53 @@ TEST(LineRings, APieceOfANoteIsWordedOrCharactersSent) {
     found += character;
     return true;
   };
-  for (const auto* const sent : {"", "note of 0", "note of 0 7", "note of 0 7 8"}) {
-    rings.send(16, put, word);
+  for (const auto* const sent : {"note of 0", "note of 0 7", "note of 0 7 8"}) {
+    const std::string before = found;
+    EXPECT_TRUE(rings.send(16, put, word));
+    EXPECT_EQ(found, before) << "worded";
+    EXPECT_TRUE(rings.send(16, put, word));
     EXPECT_EQ(found, sent);
   }
   add(rings, 3, "", "other");
   EXPECT_EQ(found + all_of(rings), "note of 0 7 8 9\nother\n");
+}
+
+TEST(LineRings, NothingIsSentBeforeAPieceIsWorded) {
+  Rings rings;
+  add(rings, 0, "", "one");
+  rings.note(1, {7, 8, 9});
+  std::string found;
+  const auto put = [&](char character) {
+    found += character;
+    return true;
+  };
+  unsigned worded = 0;
+  const auto counted = [&](std::size_t ring, const auto& note, unsigned piece, auto& text) {
+    ++worded;
+    return word(ring, note, piece, text);
+  };
+  EXPECT_TRUE(rings.send(16, put, counted));
+  EXPECT_EQ(found, "one\n");
+  EXPECT_EQ(worded, 0U);
+}
+
+TEST(LineRings, AnEmptyPieceIsNoEnd) {
+  Rings rings;
+  rings.note(0, {7, 8, 9});
+  const auto nameless = [](std::size_t /*ring*/, const auto& note, unsigned piece, auto& text) {
+    if (piece == 0) text.add("partition ");
+    if (piece == 2) text.add(": ").add(note[0]);
+    return piece <= 3;
+  };
+  std::string found;
+  const auto put = [&](char character) {
+    found += character;
+    return true;
+  };
+  while (rings.send(16, put, nameless)) {
+  }
+  EXPECT_EQ(found, "partition : 7\n");
+  EXPECT_TRUE(rings.empty());
 }
 
 TEST(LineRings, ANoteWaitsForASlowConsole) {

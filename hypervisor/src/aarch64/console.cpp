@@ -28,7 +28,7 @@ bool put(char character) {
   return true;
 }
 
-void word_fault(std::size_t partition, const Rings::Note& note, unsigned piece,
+bool word_fault(std::size_t partition, const Rings::Note& note, unsigned piece,
                 Rings::Worded& text) {
   const auto [what, program_counter, address] = note;
   if (piece == 0) text.add("hypervisor: ");
@@ -36,6 +36,7 @@ void word_fault(std::size_t partition, const Rings::Note& note, unsigned piece,
   if (piece == 2) text.add(": ").add(reinterpret_cast<const char*>(what));
   if (piece == 3) text.add(" at ").add_hex(program_counter);
   if (piece == 4) text.add(", address ").add_hex(address);
+  return piece <= 4;
 }
 
 void put_surely(char character) {
@@ -81,11 +82,10 @@ void Console::tell_fault(std::size_t partition, const char* what, std::uint64_t 
 std::uint32_t Console::lost(std::size_t partition) { return rings.lost(partition); }
 
 bool Console::pump(unsigned most) {
-  if (rings.empty()) return false;
   if (sending.exchange(true, std::memory_order_acquire)) return true;
-  rings.send(most, put, word_fault);
+  const bool left = rings.send(most, put, word_fault);
   sending.store(false, std::memory_order_release);
-  return !rings.empty();
+  return left;
 }
 
 /// Another CPU is at it for a few characters only, unless it has died there, or it is this one.
@@ -97,7 +97,8 @@ void Console::take() {
 }
 
 void Console::drain() {
-  while (!rings.empty()) rings.send(1, put, word_fault);
+  while (rings.send(1, put, word_fault)) {
+  }
 }
 
 void Console::print(std::string_view line) {

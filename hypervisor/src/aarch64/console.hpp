@@ -12,10 +12,8 @@ namespace latenz::hypervisor {
 
 class Console {
  public:
-  /// What is sent at once on behalf of a guest that uses its console, at most.
-  static constexpr unsigned of_a_guest = 8;
-  /// The same where nothing else is to run: an interrupt may come.
-  static constexpr unsigned of_idle_time = 4;
+  /// Characters that are sent at once, at most: an interrupt may come.
+  static constexpr unsigned at_once = 4;
 
   /// Lets the board's UART send.
   static void start();
@@ -47,7 +45,7 @@ class Console {
 
   /// Sends at most so many characters; none if the UART takes none, or another CPU is at it.
   ///
-  /// @return whether something is left
+  /// @return whether something may be left
   static bool pump(unsigned most);
 
   /// From now on only the caller sends: what is left, then what it prints. Only when nothing has to

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a guest executes before its own first instruction, as itself and in its own time: clears its
-// memory, copies its images, jumps to them. One page, mapped read-only for every guest. Position
+// memory and registers, copies its images, jumps to them. One page, mapped read-only for every guest. Position
 // independent; addresses of the guest machine (guest_machine.hpp).
     .section .loader, "ax"
     .balign 4096
@@ -54,10 +54,26 @@ guest_loader:
     ic      iallu
     dsb     sy
     isb
+    mov     x1, #(3 << 20)          // CPACR_EL1: floating point, for as long as it takes
+    msr     cpacr_el1, x1
+    isb
+    msr     fpcr, xzr
+    msr     fpsr, xzr
+    .irp    number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    movi    v\number\().2d, #0
+    .endr
+    .irp    number, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+    movi    v\number\().2d, #0
+    .endr
+    msr     cpacr_el1, xzr
+    isb
     ldp     x16, x0, [x20, #40]     // entry, argument
-    mov     x1, xzr
-    mov     x2, xzr
-    mov     x3, xzr
+    .irp    number, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23
+    mov     x\number, xzr
+    .endr
+    .irp    number, 24, 25, 26, 27, 28, 29, 30
+    mov     x\number, xzr
+    .endr
     br      x16
 
     .balign 2048

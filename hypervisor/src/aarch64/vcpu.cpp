@@ -38,7 +38,8 @@ void save_system(SystemState& state) {  // NOLINT(misc-const-correctness): by th
 
 /// No table is walked while its root is one guest's and the rest another's: processors look ahead
 /// (Cortex-A72 erratum 1319367, -A55 1530924, -A76 1165522).
-void load_system(const SystemState& state, std::uint64_t translation) {
+[[gnu::always_inline]] inline void load_system(const SystemState& state,
+                                               std::uint64_t translation) {
   TcrEl1::write(state.value[translation_control] | no_walks);
   instruction_barrier();
   VttbrEl2::write(translation);
@@ -66,21 +67,24 @@ void clear(Values& values) {
 }  // namespace
 
 void Vcpu::reset(std::uint64_t entry) {
-  clear(x);
   clear(system.value);
-  clear(vectors.value);
-  clear(vectors.status);
   system.value[control_register] = el1_reset_control;
   program_counter = entry;
   processor_state = el1_all_masked;
 }
 
 void Vcpu::load() {
-  load_system(system, translation);
   load_vectors(&vectors);
+  gic.load();
+  load_state();
+}
+
+void Vcpu::load_anew() { load_state(); }
+
+[[gnu::always_inline]] inline void Vcpu::load_state() const {
+  load_system(system, translation);
   ElrEl2::write(program_counter);
   SpsrEl2::write(processor_state);
-  gic.load();
   instruction_barrier();
 }
 

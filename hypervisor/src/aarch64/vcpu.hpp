@@ -34,18 +34,24 @@ struct Vcpu {
   std::uint64_t translation = 0;  ///< VTTBR_EL2
   std::uint8_t partition = 0;
 
-  /// As after a reset, about to execute `entry` at EL1 with all masked.
+  /// As after a reset, about to execute `entry` at EL1 with all masked. Registers that hold data
+  /// are left to the loader, which has the guest's own time for them.
   void reset(std::uint64_t entry);
 
   /// This one is what the CPU is to execute, or no longer. x[] is saved and loaded by vectors.S.
   void load();
   void save();
+  /// It was loaded, and reset meanwhile.
+  void load_anew();
 
   /// Steps over the instruction that trapped.
   static void skip_instruction();
 
   /// Lets the guest take an exception to its EL1: an instruction that is undefined for it.
   static void inject_undefined();
+
+ private:
+  void load_state() const;
 };
 static_assert(offsetof(Vcpu, x) == 0 && offsetof(Vcpu, program_counter) == 256,
               "vectors.S knows where registers are");

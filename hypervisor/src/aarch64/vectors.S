@@ -132,46 +132,28 @@ take_error:                         // lets a pending one be taken, and nothing 
     msr     spsr_el2, x2
     ret
 
+    .macro  each_vector operation   // at x1, four at a time
+    \operation {v0.2d, v1.2d, v2.2d, v3.2d}, [x1], #64
+    \operation {v4.2d, v5.2d, v6.2d, v7.2d}, [x1], #64
+    \operation {v8.2d, v9.2d, v10.2d, v11.2d}, [x1], #64
+    \operation {v12.2d, v13.2d, v14.2d, v15.2d}, [x1], #64
+    \operation {v16.2d, v17.2d, v18.2d, v19.2d}, [x1], #64
+    \operation {v20.2d, v21.2d, v22.2d, v23.2d}, [x1], #64
+    \operation {v24.2d, v25.2d, v26.2d, v27.2d}, [x1], #64
+    \operation {v28.2d, v29.2d, v30.2d, v31.2d}, [x1], #64
+    .endm
     .global save_vectors            // x0: FPSR, FPCR, 32 registers of 16 bytes
 save_vectors:
-    stp     q0, q1, [x0, #16]
-    stp     q2, q3, [x0, #48]
-    stp     q4, q5, [x0, #80]
-    stp     q6, q7, [x0, #112]
-    stp     q8, q9, [x0, #144]
-    stp     q10, q11, [x0, #176]
-    stp     q12, q13, [x0, #208]
-    stp     q14, q15, [x0, #240]
-    stp     q16, q17, [x0, #272]
-    stp     q18, q19, [x0, #304]
-    stp     q20, q21, [x0, #336]
-    stp     q22, q23, [x0, #368]
-    stp     q24, q25, [x0, #400]
-    stp     q26, q27, [x0, #432]
-    stp     q28, q29, [x0, #464]
-    stp     q30, q31, [x0, #496]
+    add     x1, x0, #16
+    each_vector st1
     mrs     x1, fpsr
     mrs     x2, fpcr
     stp     x1, x2, [x0]
     ret
     .global load_vectors
 load_vectors:
-    ldp     q0, q1, [x0, #16]
-    ldp     q2, q3, [x0, #48]
-    ldp     q4, q5, [x0, #80]
-    ldp     q6, q7, [x0, #112]
-    ldp     q8, q9, [x0, #144]
-    ldp     q10, q11, [x0, #176]
-    ldp     q12, q13, [x0, #208]
-    ldp     q14, q15, [x0, #240]
-    ldp     q16, q17, [x0, #272]
-    ldp     q18, q19, [x0, #304]
-    ldp     q20, q21, [x0, #336]
-    ldp     q22, q23, [x0, #368]
-    ldp     q24, q25, [x0, #400]
-    ldp     q26, q27, [x0, #432]
-    ldp     q28, q29, [x0, #464]
-    ldp     q30, q31, [x0, #496]
+    add     x1, x0, #16
+    each_vector ld1
     ldp     x1, x2, [x0]
     msr     fpsr, x1
     msr     fpcr, x2

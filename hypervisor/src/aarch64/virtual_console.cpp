@@ -15,7 +15,7 @@ constexpr std::uint8_t identification_bytes[] = {0x11, 0x10, 0x14, 0x00, 0x0D, 0
 
 std::uint32_t VirtualConsole::read(std::uint32_t offset, unsigned /*bytes*/) const {
   if (offset == flags) {
-    Console::pump(Console::of_a_guest);
+    Console::pump(Console::at_once);
     return receive_empty | (Console::has_room(partition_) ? transmit_empty : transmit_full);
   }
   if (offset == control) return control_;
@@ -30,10 +30,12 @@ void VirtualConsole::write(std::uint32_t offset, unsigned /*bytes*/, std::uint32
   if (offset == control) control_ = value & 0xFFFFU;
 }
 
-/// What would spoil the terminal of whoever reads is shown as a dot.
+/// What would spoil the terminal of whoever reads is shown as a dot. To begin a line is enough for
+/// once: characters are sent when one ends that had begun before.
 void VirtualConsole::put(char character) {
   if (character == '\r') return;
-  if (!has_begun_) begin_line();
+  const bool had_begun = has_begun_;
+  if (!had_begun) begin_line();
   ++length_;
   if (character != '\n') {
     const bool printable = character == '\t' || (character >= ' ' && character != '\x7F');
@@ -41,7 +43,7 @@ void VirtualConsole::put(char character) {
     if (length_ < longest_line) return;
   }
   end_line();
-  Console::pump(Console::of_a_guest);
+  if (had_begun) Console::pump(Console::at_once);
 }
 
 /// What has no room is lost; the rest of the line may have some later.

@@ -100,7 +100,7 @@ BasicTdma<Machine>::Vcpu* BasicTdma<Machine>::partition_changed(Processor& proce
   begin_visit(entered);
   provoked_ = true;
   settle(index, outcome);
-  if (outcome == Outcome::restarted) processor.running->load();
+  if (outcome == Outcome::restarted) processor.running->load_anew();
   entered_ = machine_.now();
   processor.longest_service = std::max(processor.longest_service, entered_ - entered);
   return resume(processor, entered, InterruptId::spurious);

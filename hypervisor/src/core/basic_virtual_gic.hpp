@@ -35,7 +35,6 @@ class BasicVirtualGic {
   explicit constexpr BasicVirtualGic(Hardware hardware) : hardware_(hardware) {}
 
   /// As after a reset: all disabled, nothing waits. Interrupts that belong to the guest stay its.
-  /// If it is the one that runs, load() or save() has to follow.
   void reset();
 
   /// The guest owns this interrupt of the board: it is signalled by hardware, which deactivates it
@@ -112,25 +111,26 @@ class BasicVirtualGic {
   static void set(Bits& bits, std::uint32_t id) { bits[id / 32] |= 1U << (id % 32); }
   static void clear(Bits& bits, std::uint32_t id) { bits[id / 32] &= ~(1U << (id % 32)); }
 
+  /// Of its priority, what list registers have; less is more urgent.
+  [[nodiscard]] std::uint32_t urgency_of(std::uint32_t id) const {
+    return static_cast<std::uint32_t>(priority_[id]) >> 3U;
+  }
   [[nodiscard]] EntryValue list_entry(std::uint32_t id) const {
-    const std::uint32_t urgency = static_cast<std::uint32_t>(priority_[id]) >> 3U;
     const EntryValue entry =
-        id | Entry::group | Entry::pending | (EntryValue{urgency} << Entry::priority_shift);
+        id | Entry::group | Entry::pending | (EntryValue{urgency_of(id)} << Entry::priority_shift);
     if (has(owned_, id)) {
       return entry | Entry::hardware | (EntryValue{id} << Entry::physical_shift);
     }
     return has(watched_, id) ? entry | Entry::maintenance : entry;
   }
-  /// In the order of their urgency, as many as there are list registers, from the keys of `key_of`.
-  struct MostUrgent {
-    static constexpr std::uint32_t none = ~0U;
-    std::array<std::uint32_t, Gich::registers> keys;
-    bool more;  ///< wait besides
-  };
-  [[nodiscard]] std::uint32_t key_of(std::uint32_t id) const {
-    return (static_cast<std::uint32_t>(priority_[id]) >> 3U << 16U) | id;
-  }
-  [[nodiscard]] MostUrgent most_urgent() const;
+  /// Of those of a bank, the most urgent one: first by its priority, then by its ID.
+  [[nodiscard]] std::uint32_t most_urgent(std::uint32_t bank, std::uint32_t bits) const;
+  /// Of all that wait and are enabled; `none` if none does.
+  [[nodiscard]] std::uint32_t most_urgent() const;
+  static constexpr std::uint32_t none = ~0U;
+  /// The others follow when the guest has taken these: so a visit stays short.
+  static constexpr unsigned most_listed_at_once = 2;
+  [[nodiscard]] bool any_wants_a_list_register() const;
   [[nodiscard]] std::uint32_t existing(std::uint32_t bank) const {
     return owned_[bank] | watched_[bank] | (bank == 0 ? software_generated_ids : 0);
   }
@@ -138,12 +138,14 @@ class BasicVirtualGic {
     listed_[at] = static_cast<std::uint16_t>(id);
     lists().set_list(at, list_entry(id));
   }
-  /// Whether a list register has it already: then it pends there once more.
-  [[nodiscard]] bool pend_again(std::uint32_t id, std::uint32_t empty) const;
+  /// What waits and has a list register already, pends there once more.
+  void pend_again(std::uint32_t empty);
   /// What of a bank pends in list registers waits again; what is active stays.
   void take_back(std::uint32_t bank, std::uint32_t bits);
   void wait_no_more(std::uint32_t id);
-  void clear_list();
+  /// All of the hardware but the list registers. The virtual timer's interrupt is one for all
+  /// guests of a CPU: it is active while this one has it.
+  void load_interface(bool has_timer);
   void ask(std::uint32_t control);
   [[nodiscard]] std::uint32_t when_to_refill() const;
   [[nodiscard]] std::uint32_t read_word(std::uint32_t offset) const;
@@ -159,6 +161,7 @@ class BasicVirtualGic {
   [[nodiscard]] decltype(auto) distributor() const { return hardware_.distributor(); }
 
   [[no_unique_address]] Hardware hardware_;
+  std::uint16_t listed_[Gich::registers]{};  ///< ID in a list register that is not empty
   Bits enabled_{};
   Bits waiting_{};
   Bits owned_{};   ///< of the board
@@ -167,11 +170,17 @@ class BasicVirtualGic {
   std::uint32_t waiting_banks_ = 0;  ///< bit for each bank in which one waits
   std::uint32_t routed_banks_ = 0;
   std::uint32_t existing_banks_ = 0;  ///< besides that of the software-generated ones
-  std::uint8_t priority_[ids]{};
-  std::uint16_t listed_[Gich::registers]{};  ///< ID in a list register that is not empty
+  alignas(8) std::uint8_t priority_[ids]{};
   bool forwarding_ = false;
   bool loaded_ = false;
   std::uint32_t control_ = 0;  ///< of the hardware, when the guest runs
+
+  /// Of each bank, the bits of its priorities from the highest one on, an ID in each place.
+  struct Urgencies {
+    static constexpr unsigned bits = 5;  ///< of a priority, that list registers have
+    std::uint32_t bit[bits];
+  };
+  Urgencies urgencies_[ids / 32]{};
 
   // While the guest does not run:
   EntryValue list_[Gich::registers]{};

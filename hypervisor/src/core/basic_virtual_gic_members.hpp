@@ -40,67 +40,80 @@ void BasicVirtualGic<Hardware>::reset() {
   });
   each_bit(existing_banks_ | 1U, [this](std::uint32_t bank) {
     enabled_[bank] = waiting_[bank] = 0;
-    const std::uint32_t own = owned_[bank] | watched_[bank];
-    each_id(bank, own, [this](std::uint32_t id) { priority_[id] = 0; });
+    urgencies_[bank] = {};
+#pragma GCC unroll 32  // several at a time
+    for (unsigned i = 0; i < 32; ++i) priority_[(bank * 32) + i] = 0;
   });
-#pragma GCC unroll 16  // several at a time
-  for (std::uint32_t id = 0; id < software_generated_count; ++id) priority_[id] = 0;
   enabled_[0] = software_generated_ids;  // always on
   waiting_banks_ = 0;
   forwarding_ = false;
-  clear_list();
   machine_state_ = 0;
   active_priorities_ = 0;
+  for (EntryValue& each : list_) each = 0;
+  if (!loaded_) return;
+  for (unsigned i = 0; i < Gich::registers; ++i) lists().set_list(i, 0);
+  load_interface(false);
 }
 
 template <Gic Hardware>
-void BasicVirtualGic<Hardware>::clear_list() {
-  for (unsigned i = 0; i < Gich::registers; ++i) {
-    list_[i] = 0;
-    if (loaded_) lists().set_list(i, 0);
+void BasicVirtualGic<Hardware>::load_interface(bool has_timer) {
+  lists().set_machine_state(machine_state_);
+  lists().set_active_priorities(active_priorities_);
+  control_ = Gich::enable;
+  lists().set_control(control_);
+  if (has_timer) {
+    distributor().set_active(InterruptId::virtual_timer);
+  } else {
+    distributor().clear_active(InterruptId::virtual_timer);
   }
 }
 
-/// One pass, four comparisons for each that waits: at most the software-generated ones, the
-/// guest's own timer and devices, and one source.
+/// Bit by bit of the priorities: as many steps whatever waits.
 template <Gic Hardware>
-BasicVirtualGic<Hardware>::MostUrgent BasicVirtualGic<Hardware>::most_urgent() const {
-  constexpr std::uint32_t none = MostUrgent::none;
-  std::uint32_t first = none;
-  std::uint32_t second = none;
-  std::uint32_t third = none;
-  std::uint32_t fourth = none;
-  std::uint32_t fifth = none;
-  const auto sift = [](std::uint32_t& kept, std::uint32_t& key) {
-    const std::uint32_t before = kept;
-    kept = std::min(before, key);
-    key = std::max(before, key);
-  };
-  each_bit(waiting_banks_, [&](std::uint32_t bank) {
-    each_id(bank, waiting_[bank] & enabled_[bank], [&](std::uint32_t id) {
-      std::uint32_t key = key_of(id);
-      sift(first, key);
-      sift(second, key);
-      sift(third, key);
-      sift(fourth, key);
-      fifth = std::min(fifth, key);
-    });
-  });
-  return {.keys = {first, second, third, fourth}, .more = fifth != none};
+std::uint32_t BasicVirtualGic<Hardware>::most_urgent(std::uint32_t bank, std::uint32_t bits) const {
+  for (const std::uint32_t less_urgent : urgencies_[bank].bit) {
+    const std::uint32_t kept = bits & ~less_urgent;
+    bits = kept != 0 ? kept : bits;
+  }
+  return (bank * 32) + static_cast<std::uint32_t>(std::countr_zero(bits));
 }
-static_assert(Gich::registers == 4, "most_urgent() finds so many");
 
 template <Gic Hardware>
-bool BasicVirtualGic<Hardware>::pend_again(std::uint32_t id, std::uint32_t empty) const {
+std::uint32_t BasicVirtualGic<Hardware>::most_urgent() const {
+  std::uint32_t first = none;
+  std::uint32_t urgency = none;
+  for (std::uint32_t banks = waiting_banks_; banks != 0; banks &= banks - 1) {
+    const auto bank = static_cast<std::uint32_t>(std::countr_zero(banks));
+    const std::uint32_t bits = waiting_[bank] & enabled_[bank];
+    if (bits == 0) continue;
+    const std::uint32_t id = most_urgent(bank, bits);
+    const std::uint32_t own = urgency_of(id);
+    if (own >= urgency) continue;
+    first = id;
+    urgency = own;
+  }
+  return first;
+}
+
+template <Gic Hardware>
+bool BasicVirtualGic<Hardware>::any_wants_a_list_register() const {
+  bool any = false;
+  each_bit(waiting_banks_,
+           [&](std::uint32_t bank) { any |= (waiting_[bank] & enabled_[bank]) != 0; });
+  return any;
+}
+
+template <Gic Hardware>
+void BasicVirtualGic<Hardware>::pend_again(std::uint32_t empty) {
   for (std::uint32_t rest = ~empty & Gich::all; rest != 0; rest &= rest - 1) {
     const auto at = static_cast<unsigned>(std::countr_zero(rest));
-    if (listed_[at] != id) continue;
+    const std::uint32_t id = listed_[at];
+    if (!has(waiting_, id) || !has(enabled_, id)) continue;
     const EntryValue entry = lists().list(at);
     if (!Entry::valid(entry)) continue;
     lists().set_list(at, entry | Entry::pending);
-    return true;
+    wait_no_more(id);
   }
-  return false;
 }
 
 template <Gic Hardware>
@@ -122,23 +135,15 @@ void BasicVirtualGic<Hardware>::flush() {
     ask(Gich::enable);
     return;
   }
-  const MostUrgent found = most_urgent();
   std::uint32_t empty = lists().empty() & Gich::all;
-  bool more = found.more;
-  for (const std::uint32_t key : found.keys) {
-    if (key == MostUrgent::none) break;
-    const std::uint32_t id = key & 0xFFFFU;
-    if (!pend_again(id, empty)) {
-      if (empty == 0) {
-        more = true;
-        break;
-      }
-      list(static_cast<unsigned>(std::countr_zero(empty)), id);
-      empty &= empty - 1;
-    }
+  pend_again(empty);
+  for (unsigned i = 0; i < most_listed_at_once && empty != 0; ++i, empty &= empty - 1) {
+    const std::uint32_t id = most_urgent();
+    if (id == none) break;
+    list(static_cast<unsigned>(std::countr_zero(empty)), id);
     wait_no_more(id);
   }
-  ask(Gich::enable | (more ? when_to_refill() : 0));
+  ask(Gich::enable | (any_wants_a_list_register() ? when_to_refill() : 0));
 }
 
 /// Where all is active and nothing pends alone, nothing is missing before the guest has ended some:
@@ -153,8 +158,6 @@ std::uint32_t BasicVirtualGic<Hardware>::when_to_refill() const {
   return Gich::interrupt_when_almost_empty;
 }
 
-/// The virtual timer's interrupt is one for all guests of a CPU: it is active while this one has
-/// it.
 template <Gic Hardware>
 void BasicVirtualGic<Hardware>::load() {
   constexpr std::uint32_t timer = InterruptId::virtual_timer;
@@ -164,16 +167,8 @@ void BasicVirtualGic<Hardware>::load() {
     lists().set_list(i, list_[i]);
     has_timer |= Entry::valid(list_[i]) && Entry::id(list_[i]) == timer;
   }
-  lists().set_machine_state(machine_state_);
-  lists().set_active_priorities(active_priorities_);
-  control_ = Gich::enable;
-  lists().set_control(control_);
+  load_interface(has_timer);
   loaded_ = true;
-  if (has_timer) {
-    distributor().set_active(timer);
-  } else {
-    distributor().clear_active(timer);
-  }
   each_bit(routed_banks_, [this](std::uint32_t bank) {
     distributor().enable_all(bank, routed_[bank] & enabled_[bank]);
   });
@@ -183,13 +178,11 @@ void BasicVirtualGic<Hardware>::load() {
 /// Reads and clears only what is in use: each access takes longer than many instructions.
 template <Gic Hardware>
 void BasicVirtualGic<Hardware>::save() {
-  const std::uint32_t empty = lists().empty();
-  for (unsigned i = 0; i < Gich::registers; ++i) {
-    list_[i] = 0;
-    if (((empty >> i) & 1U) != 0) continue;
+  for (EntryValue& each : list_) each = 0;
+  each_bit(~lists().empty() & Gich::all, [this](std::uint32_t i) {
     list_[i] = lists().list(i);
     lists().set_list(i, 0);
-  }
+  });
   machine_state_ = lists().machine_state();
   active_priorities_ = lists().active_priorities();
   loaded_ = false;
@@ -295,7 +288,13 @@ void BasicVirtualGic<Hardware>::write_forwarding(bool forwarding) {
 template <Gic Hardware>
 void BasicVirtualGic<Hardware>::write_priority(std::uint32_t id, std::uint32_t value) {
   const bool exists = ((existing(id / 32) >> (id % 32)) & 1U) != 0;
-  if (exists) priority_[id] = static_cast<std::uint8_t>(value);
+  if (!exists) return;
+  priority_[id] = static_cast<std::uint8_t>(value);
+  std::uint32_t urgency = urgency_of(id);
+  for (unsigned i = Urgencies::bits; i-- > 0; urgency >>= 1U) {
+    std::uint32_t& bits = urgencies_[id / 32].bit[i];
+    bits = (bits & ~(1U << (id % 32))) | ((urgency & 1U) << (id % 32));
+  }
 }
 
 template <Gic Hardware>

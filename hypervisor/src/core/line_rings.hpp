@@ -87,22 +87,31 @@ class LineRings {
   }
 
   /// Hands at most so many characters to `put`, until that returns false; lines stay whole. A note
-  /// is worded piece by piece by `word(ring, note, piece, text)`, which leaves the one behind the
-  /// last empty; a piece is enough for once. By the consumer.
+  /// is worded piece by piece by `word(ring, note, piece, text)`, which returns false if there is
+  /// none any more; a piece is enough for once, and has nothing sent before it. By the consumer.
+  ///
+  /// @return false if nothing is left
   template <typename Put, typename Word>
-  void send(unsigned most, Put put, Word word) {
-    for (; most > 0 && find(); --most) {
+  bool send(unsigned most, Put put, Word word) {
+    for (unsigned i = 0; i < most; ++i) {
+      if (!find()) return false;
       Ring& from = ring_[current_];
       const std::uint32_t at = from.sent.load(std::memory_order_relaxed);
       const char character = from.text[at % capacity];
       if (character == note_follows) {
-        if (!send_note(from, at, put, word)) return;
+        if (told_ == worded_.view().size()) {
+          if (i == 0) word_note(from, at, put, word);
+          return true;
+        }
+        if (!put(worded_.view()[told_])) return true;
+        ++told_;
         continue;
       }
-      if (!put(character)) return;
+      if (!put(character)) return true;
       from.sent.store(at + 1, std::memory_order_release);
       if (character == '\n') current_ = (current_ + 1) % rings;
     }
+    return true;
   }
 
   /// Whether nothing waits. By anybody.
@@ -128,28 +137,21 @@ class LineRings {
 
   static constexpr char note_follows = '\0';
 
-  /// Sends a character of a note, or words its next piece. False: that is enough.
+  /// Words the next piece of a note, or ends its line.
   template <typename Put, typename Word>
-  bool send_note(Ring& from, std::uint32_t at, Put put, Word word) {
-    if (told_ < worded_.view().size()) {
-      if (!put(worded_.view()[told_])) return false;
-      ++told_;
-      return true;
-    }
+  void word_note(Ring& from, std::uint32_t at, Put put, Word word) {
     worded_.clear();
     told_ = 0;
     const std::uint32_t sent = from.notes_sent.load(std::memory_order_relaxed);
-    word(current_, from.note[sent % most_notes], piece_, worded_);
-    if (!worded_.view().empty()) {
+    if (word(current_, from.note[sent % most_notes], piece_, worded_)) {
       ++piece_;
-      return false;
+      return;
     }
-    if (!put('\n')) return false;
+    if (!put('\n')) return;
     piece_ = 0;
     from.notes_sent.store(sent + 1, std::memory_order_release);
     from.sent.store(at + 1, std::memory_order_release);
     current_ = (current_ + 1) % rings;
-    return true;
   }
 
   /// Goes on to a ring in which something waits; only between lines, as lines are added whole.

@@ -66,6 +66,7 @@ concept GuestCpu = requires(Type& vcpu, std::uint32_t id) {
   vcpu.gic.signal_later(id);
   vcpu.gic.flush();
   vcpu.load();
+  vcpu.load_anew();
   vcpu.save();
 };
 
