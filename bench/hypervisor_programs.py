@@ -475,7 +475,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--late-ns", type=int, default=1500, help="how late a slot may be")
+    parser.add_argument("--late-ns", type=int, default=700, help="how late a slot may be")
     parser.add_argument("--bench", choices=list(BOARDS), default="virt")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
