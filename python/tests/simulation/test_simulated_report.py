@@ -42,6 +42,7 @@ def page(reported) -> Iterator[Page]:
         opened.on("pageerror", lambda error: troubles.append(str(error)))
         opened.on("console", lambda message: troubles.append(message.text))
         opened.goto((reported[1] / "report.html").as_uri())
+        opened.evaluate("document.querySelectorAll('.folded').forEach((one) => (one.open = true))")
         yield opened
         assert troubles == []
         browser.close()
