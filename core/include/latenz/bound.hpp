@@ -220,6 +220,9 @@ class BoundAnalysis {
   [[nodiscard]] Count grants(std::size_t index, std::uint32_t partition, Duration window,
                              Count arrivals, Form form) const {
     const Source& source = sources()[index];
+    if (!source.monitor) {
+      return 0;  // never interposed
+    }
     const bool own = source.partition == partition;
     const bool deferred = form == Form::server && !own;
     const Duration reach = deferred ? window + jitter_[index] : window;
