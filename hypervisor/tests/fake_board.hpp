@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "basic_virtual_gic.hpp"
@@ -26,6 +27,7 @@ inline constexpr Tick never = INT64_MAX;
 /// A level-sensitive interrupt: signalled so many ticks after its reason came, while that is there.
 struct Line {
   Tick since = never;  ///< its reason is there, or will be
+  bool taken = false;  ///< and nothing has been done about its reason since
 
   [[nodiscard]] Tick signalled(Tick delay) const { return since == never ? never : since + delay; }
 };
@@ -43,10 +45,11 @@ class Board {
   /// A reason that is there already, and stays there, is the one that it was.
   void arm(std::uint32_t id, Tick compare) {
     Line& line = lines_[id];
+    line.taken = false;
     const bool stays = line.since <= now && compare <= now;
     if (!stays) line.since = std::max(compare, now);
   }
-  void stop(std::uint32_t id) { lines_[id].since = never; }
+  void stop(std::uint32_t id) { lines_[id] = {}; }
 
   // --- interrupts of this CPU --------------------------------------------------------------------
 
@@ -64,13 +67,32 @@ class Board {
     for (const std::uint32_t id : by_priority) {
       if (is_active(id) || lines_[id].signalled(delay_) > now) continue;
       set_active(id, true);
+      lines_[id].taken = true;
       return id;
     }
     return latenz::hypervisor::InterruptId::spurious;
   }
 
-  void set_active(std::uint32_t id, bool active) { active_[id] = active; }
+  /// A timer's interrupt that is deactivated while its timer asks comes at once again.
+  void set_active(std::uint32_t id, bool active) {
+    const bool of_timer = id == InterruptId::slot_timer || id == InterruptId::arrival_timer;
+    if (of_timer && !active && lines_[id].taken) {
+      throw std::logic_error("an interrupt is deactivated before its timer is set");
+    }
+    active_[id] = active;
+    is_written_ = true;
+  }
   [[nodiscard]] bool is_active(std::uint32_t id) const { return active_[id]; }
+
+  void set_enabled(std::uint32_t id, bool enabled) {
+    enabled_[id] = enabled;
+    is_written_ = true;
+  }
+  [[nodiscard]] bool is_enabled(std::uint32_t id) const { return enabled_[id]; }
+
+  /// Writes to the interrupt controller have been waited for.
+  void finish_writes() { is_written_ = false; }
+  [[nodiscard]] bool has_unfinished_writes() const { return is_written_; }
 
   // --- list registers ----------------------------------------------------------------------------
 
@@ -80,10 +102,12 @@ class Board {
 
   void set_list(unsigned i, std::uint32_t value) {
     list[i] = value;
+    is_written_ = true;
     look_at_maintenance();
   }
   void set_control(std::uint32_t value) {
     control_ = value;
+    is_written_ = true;
     look_at_maintenance();
   }
 
@@ -136,7 +160,9 @@ class Board {
   Tick delay_;
   std::uint32_t control_ = 0;
   std::array<Line, InterruptId::first_shared> lines_{};
-  std::array<bool, latenz::hypervisor::InterruptId::end> active_{};
+  std::array<bool, InterruptId::end> active_{};
+  std::array<bool, InterruptId::end> enabled_{};
+  bool is_written_ = false;  ///< and not waited for
 };
 
 struct Lists {
@@ -156,18 +182,31 @@ struct Lists {
   void set_active_priorities(std::uint32_t value) const { board->active_priorities = value; }
 };
 
-/// No devices: of private interrupts only what the hypervisor does with the virtual timer's.
+/// Enabled and active interrupts; they go to the only CPU.
 struct Distributor {
   Board* board;
 
   void route(std::uint32_t /*id*/, std::uint32_t /*cpu*/) const {}
-  void enable(std::uint32_t /*id*/) const {}
-  void disable(std::uint32_t /*id*/) const {}
-  void enable_all(std::uint32_t /*bank*/, std::uint32_t /*bits*/) const {}
-  void disable_all(std::uint32_t /*bank*/, std::uint32_t /*bits*/) const {}
-  void clear_all_active(std::uint32_t /*bank*/, std::uint32_t /*bits*/) const {}
+  void enable(std::uint32_t id) const { board->set_enabled(id, true); }
+  void disable(std::uint32_t id) const { board->set_enabled(id, false); }
+  void enable_all(std::uint32_t bank, std::uint32_t bits) const {
+    each_of(bank, bits, [this](std::uint32_t id) { enable(id); });
+  }
+  void disable_all(std::uint32_t bank, std::uint32_t bits) const {
+    each_of(bank, bits, [this](std::uint32_t id) { disable(id); });
+  }
+  void clear_all_active(std::uint32_t bank, std::uint32_t bits) const {
+    each_of(bank, bits, [this](std::uint32_t id) { clear_active(id); });
+  }
   void set_active(std::uint32_t id) const { board->set_active(id, true); }
   void clear_active(std::uint32_t id) const { board->set_active(id, false); }
+
+ private:
+  static void each_of(std::uint32_t bank, std::uint32_t bits, auto visit) {
+    for (std::uint32_t i = 0; i < 32; ++i) {
+      if (((bits >> i) & 1U) != 0) visit((bank * 32) + i);
+    }
+  }
 };
 
 struct Gic {

@@ -179,7 +179,7 @@ struct Machine {
   void arm_slot_timer(Tick tick) const { board->arm(InterruptId::slot_timer, tick); }
   void arm_arrival_timer(Tick tick) const { board->arm(InterruptId::arrival_timer, tick); }
   void stop_arrival_timer() const { board->stop(InterruptId::arrival_timer); }
-  void finish_writes() const {}
+  void finish_writes() const { board->finish_writes(); }
   [[nodiscard]] fake::Distributor distributor() const { return {board}; }
   [[nodiscard]] static bool any_running() { return true; }
   [[nodiscard]] static bool any_awaited() { return false; }
@@ -390,6 +390,7 @@ class Run {
   /// As Hypervisor::interrupt() does.
   Vcpu* interrupt() {
     const Tick entered = board_.now;
+    board_.finish_writes();  // the guest's own
     const std::uint32_t id = board_.acknowledge();
     if (processor_.running->gic.owns(id)) {
       processor_.running->gic.signal_new(id);
@@ -397,6 +398,9 @@ class Run {
     }
     const std::uint64_t visits = account_.visits;
     Vcpu* const runs = tdma_->interrupt(processor_, entered, id);
+    if (board_.has_unfinished_writes()) {
+      throw std::logic_error("the guest goes on before the interrupt controller is told");
+    }
     const bool short_way = account_.visits == visits;
     short_ways_ += short_way ? 1 : 0;
     if (short_way && tops_ == TopHandlers::first) pay_top_handler();

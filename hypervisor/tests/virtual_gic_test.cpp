@@ -43,7 +43,7 @@ class Guest {
 
   void step(std::mt19937& dice) {
     const std::uint32_t id = std::next(known_.begin(), dice() % known_.size())->first;
-    switch (dice() % 8) {
+    switch (dice() % 9) {
       case 0:
       case 1:
       case 2:
@@ -63,6 +63,9 @@ class Guest {
       case 6:
         enable(id, (dice() & 1U) != 0);
         break;
+      case 7:
+        forward((dice() % 4) != 0);
+        break;
       default:
         gic_.save();
         EXPECT_EQ(board_.empty(), Gich::all) << "another guest finds nothing";
@@ -75,6 +78,7 @@ class Guest {
 
   /// Takes and ends whatever there is.
   void drain() {
+    forward(true);
     for (auto& [id, known] : known_) {
       end(id);
       enable(id, true);
@@ -105,6 +109,7 @@ class Guest {
 
   [[nodiscard]] std::optional<std::uint32_t> best_known() const {
     std::optional<std::uint32_t> best;
+    if (!forwarding_) return best;
     for (const auto& [id, known] : known_) {
       const bool can_be = known.pending && known.enabled && !known.active;
       if (can_be && (!best || known.priority / 8 < known_.at(*best).priority / 8)) best = id;
@@ -149,6 +154,11 @@ class Guest {
     known_[id].enabled = on || id < 16;
   }
 
+  void forward(bool on) {
+    gic_.write(Gicd::control, 4, on ? 1 : 0);
+    forwarding_ = on;
+  }
+
   void serve_maintenance() {
     constexpr int enough = 3;
     for (int i = 0; board_.next_signal() <= board_.now; ++i) {
@@ -159,14 +169,23 @@ class Guest {
     }
   }
 
-  /// Where all list registers are in use, what comes then waits until the hypervisor is entered.
+  /// One that is active and pends again: until it has ended, the hardware does not tell that of the
+  /// others none pends.
+  [[nodiscard]] bool any_pends_again() const {
+    constexpr std::uint32_t both = Entry::pending | Entry::active;
+    return std::ranges::any_of(board_.list,
+                               [](std::uint32_t entry) { return (entry & both) == both; });
+  }
+
+  /// Where all list registers are in use, or nobody tells that more are wanted, what waits does so
+  /// until the hypervisor is entered.
   void compare() {
     const std::optional<unsigned> listed = best_listed();
     const std::optional<std::uint32_t> best = best_known();
     if (listed) {
       ASSERT_TRUE(best) << "nothing is to come";
     }
-    crowded_ |= board_.empty() == 0;
+    crowded_ |= board_.empty() == 0 || any_pends_again();
     if (crowded_ || !best) return;
     ASSERT_TRUE(listed) << *best;
     EXPECT_EQ(known_.at(Entry::id(board_.list[*listed])).priority / 8,
@@ -176,6 +195,7 @@ class Guest {
   fake::Board board_{0};
   BasicVirtualGic<fake::Gic> gic_{fake::Gic{&board_}};
   std::map<std::uint32_t, Known> known_;
+  bool forwarding_ = true;
   bool crowded_ = false;
 };
 
@@ -190,6 +210,60 @@ TEST(VirtualGic, IsAsOneWithoutListRegisters) {
       }
     }
     guest.drain();
+  }
+}
+
+TEST(VirtualGic, DevicesThatAreNoSourceInterruptOnlyWhileTheirGuestRuns) {
+  constexpr std::uint32_t devices[2][3] = {{33, 70, 101}, {34, 71, 1019}};
+  fake::Board board{0};
+  using Gic = BasicVirtualGic<fake::Gic>;
+  Gic gic[2] = {Gic(fake::Gic{&board}), Gic(fake::Gic{&board})};
+  bool wanted[2][3] = {};
+  for (unsigned i = 0; i < 2; ++i) {
+    for (const std::uint32_t id : devices[i]) gic[i].own(id, true);
+    gic[i].reset();
+  }
+  std::mt19937 dice(1);
+  unsigned runs = 0;
+  gic[runs].load();
+  for (int i = 0; i < 20'000; ++i) {
+    const auto device = static_cast<unsigned>(dice() % 3);
+    const std::uint32_t id = devices[runs][device];
+    const std::uint32_t word = id / 32 * 4;
+    if (dice() % 4 == 0) {
+      gic[runs].save();
+      runs = 1 - runs;
+      gic[runs].load();
+    } else if (dice() % 16 == 0) {
+      const auto anew =
+          static_cast<unsigned>(dice() % 2);  // restarted, perhaps while the other one runs
+      gic[anew].reset();
+      std::ranges::fill(wanted[anew], false);
+    } else {
+      const bool on = (dice() & 1U) != 0;
+      gic[runs].write((on ? Gicd::set_enable : Gicd::clear_enable) + word, 4, 1U << (id % 32));
+      wanted[runs][device] = on;
+    }
+    for (unsigned guest = 0; guest < 2; ++guest) {
+      for (unsigned each = 0; each < 3; ++each) {
+        ASSERT_EQ(board.is_enabled(devices[guest][each]), guest == runs && wanted[guest][each])
+            << "step " << i << ", interrupt " << devices[guest][each];
+      }
+    }
+  }
+}
+
+/// IHI 0048B, 4.3.13: who asks for edges reads back that it did not get them.
+TEST(VirtualGic, InterruptsOfDevicesStayLevelSensitiveWhateverIsWritten) {
+  fake::Board board{0};
+  BasicVirtualGic<fake::Gic> gic{fake::Gic{&board}};
+  gic.own(70, true);
+  gic.reset();
+  gic.load();
+  for (std::uint32_t id = 16; id < InterruptId::end; id += 16) {
+    const std::uint32_t offset = Gicd::configuration + (id / 4);
+    gic.write(offset, 4, ~0U);
+    EXPECT_EQ(gic.read(offset, 4), 0U) << id;
   }
 }
 

@@ -36,6 +36,7 @@ inline bool BasicTdma<Machine>::raise_in_own_slot(Processor& processor, std::uin
   arrivals_.advance();
   arm_arrival_timer();
   processor.interface.deactivate(InterruptId::arrival_timer);
+  machine_.finish_writes();
   unnoted_ = {
       .any = true, .source = source, .arrival = arrival, .began = entered, .ended = machine_.now()};
   return true;
