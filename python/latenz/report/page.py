@@ -22,6 +22,7 @@ from latenz.provenance import all_of, moment
 from latenz.report import words
 from latenz.report.causes import traced_conditions
 from latenz.report.collect import Progress, View, collect
+from latenz.report.contexts import in_words
 from latenz.report.control import control_figures, controlled
 from latenz.report.embedded import ASSETS, content_policy, json_script, plotly_code, templates
 from latenz.report.figures import Figure, by_time_base, figures
@@ -223,12 +224,12 @@ def worst_samples(view: View) -> list[dict[str, Any]]:
                 "ns": s.latency_ns,
                 "at": s.t_ns - (view.origin_ns or 0),
                 "missed": s.missed,
-                "context": s.context,
+                "context": in_words(s.context),
             }
             for s in kept
         ]
     return [
-        {"ns": late.latency_ns, "at": late.at, "missed": late.missed, "context": {}}
+        {"ns": late.latency_ns, "at": late.at, "missed": late.missed, "context": []}
         for late in view.late
     ]
 
