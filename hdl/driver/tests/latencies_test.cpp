@@ -147,16 +147,22 @@ TEST(Latencies, RefusesAnAlarmLimitThatDoesNotFit) {
 
 /// A bus that does something before each access, as the IP itself may.
 template <typename Before>
-struct BusyRegisters : CheckedRegisters {
-  BusyRegisters(CheckedBus& bus, Before& before) : CheckedRegisters(bus), before_(&before) {}
+class BusyRegisters {
+ public:
+  BusyRegisters(CheckedBus& bus, Before& before) : registers_(bus), before_(&before) {}
+
   std::uint32_t read(std::uint32_t offset) {
     (*before_)();
-    return CheckedRegisters::read(offset);
+    return registers_.read(offset);
   }
+
   void write(std::uint32_t offset, std::uint32_t value) {
-    CheckedRegisters::write(offset, value);
+    registers_.write(offset, value);
     (*before_)();
   }
+
+ private:
+  CheckedRegisters registers_;
   Before* before_;
 };
 

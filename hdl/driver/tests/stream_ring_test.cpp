@@ -129,14 +129,16 @@ TEST(StreamRing, ReadsNothingFromAWriterThatWasReset) {
 }
 
 TEST(StreamRing, AStartClearsABusErrorBeforeTheWriterIsOn) {
-  struct Failed : WriterRegisters {
+  struct Failed {
     Failed(Writer& writer, std::vector<std::uint32_t>& order)
-        : WriterRegisters(writer), order_(&order) {}
+        : registers_(writer), order_(&order) {}
+    std::uint32_t read(std::uint32_t offset) { return registers_.read(offset); }
     void write(std::uint32_t offset, std::uint32_t value) {
       if (offset == ring::status_offset) order_->push_back(offset);
       if (offset == ring::enable_offset && value != 0) order_->push_back(offset);
-      WriterRegisters::write(offset, value);
+      registers_.write(offset, value);
     }
+    WriterRegisters registers_;
     std::vector<std::uint32_t>* order_;
   };
   Writer writer;
