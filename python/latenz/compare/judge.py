@@ -21,6 +21,7 @@ class Gate:
         reasons: Why, pair by pair.
         statements: Intervals that were judged; they hold together at the confidence asked for.
         confidence: Confidence of each of them, so that they do (Bonferroni); None without any.
+        violating: Places in the comparison's pairs of those for which it holds.
     """
 
     expression: str
@@ -28,6 +29,7 @@ class Gate:
     reasons: tuple[str, ...]
     statements: int = 0
     confidence: float | None = None
+    violating: tuple[int, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -84,14 +86,18 @@ def judge(comparison: Comparison, text: str) -> Gate:
     if not comparison.pairs:
         truths.append(None)
         reasons.append("no sample sets match")
-    for pair in comparison.pairs:
+    violating = []
+    for place, pair in enumerate(comparison.pairs):
         figures = {name: _figure(pair, name, confidence) for name in pair.statistics}
         truth = expression.holds(figures)
         truths.append(truth)
+        if truth is True:
+            violating.append(place)
         if truth is not False:
             reasons += [f"{pair.name}: {reason}" for reason in _reasons(expression, figures, truth)]
     violated = True if True in truths else None if None in truths else False
-    return Gate(text, violated, tuple(reasons), statements, confidence if statements else None)
+    sure = confidence if statements else None
+    return Gate(text, violated, tuple(reasons), statements, sure, tuple(violating))
 
 
 def interval_of(pair: Pair, name: str) -> Effect:

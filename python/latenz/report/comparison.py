@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from latenz.compare import Comparison, Gate
+from latenz.compare.gate import parse
 from latenz.compare.result import Effect, Pair
 from latenz.compare.show import amount, findings
 from latenz.files import replacing
@@ -66,16 +67,24 @@ def write_comparison(
             "outcome": _outcome(gate),
             "gate": gate,
             "differing": _differing(comparison),
-            "forest": _forest(comparison),
+            "forest": _forest(comparison, gate),
             "settings": differing_settings(sides[0].info, sides[1].info),
             "confidence": comparison.settings.confidence,
             "pairs": [_pair(each) for each in comparison.pairs],
+            "unfolded": _unfolded(comparison, gate),
             "unmatched": [("A", comparison.unmatched_a), ("B", comparison.unmatched_b)],
         }
         page.write_text(render({**shown, **about}, "comparison.html.j2"), encoding="utf-8")
 
 
-def _forest(comparison: Comparison) -> Figure | None:
+def _unfolded(comparison: Comparison, gate: Gate | None) -> tuple[int, ...]:
+    """Return the places of the pairs to show at once: a single one, or what fails the gate."""
+    if len(comparison.pairs) == 1:
+        return (0,)
+    return gate.violating if gate else ()
+
+
+def _forest(comparison: Comparison, gate: Gate | None) -> Figure | None:
     """Return the ratios of all pairs with their intervals, a row each, the largest first."""
     panels = []
     for time_base in dict.fromkeys(pair.time_base for pair in comparison.pairs):
@@ -83,7 +92,7 @@ def _forest(comparison: Comparison) -> Figure | None:
         rows = [row for pair in of_base if (row := _ratio(pair)) is not None]
         rows.sort(key=lambda row: -row["ratio"])
         if rows:
-            panels.append(_forest_panel(time_base, rows))
+            panels.append(_forest_panel(time_base, rows, gate))
     return Figure("forest", "Ratios of B to A", _FOREST, panels) if panels else None
 
 
@@ -94,6 +103,7 @@ def _ratio(pair: Pair) -> dict[str, Any] | None:
         if effect is not None and effect.ratio is not None:
             return {
                 "label": f"{pair.name}, {statistic}",
+                "statistic": statistic,
                 "ratio": effect.ratio,
                 "low": effect.ratio_low,
                 "high": effect.ratio_high,
@@ -101,8 +111,25 @@ def _ratio(pair: Pair) -> dict[str, Any] | None:
     return None
 
 
-def _forest_panel(time_base: str, rows: list[dict[str, Any]]) -> Panel:
+def _allowed(gate: Gate | None, statistics: set[str]) -> list[dict[str, Any]]:
+    """Return where a gate's limits on the drawn statistics lie, as ratios of B to A.
+
+    A percentage is one of A's size. Limits in units of time have no one place among ratios.
+    """
+    found: list[dict[str, Any]] = []
+    for clause in parse(gate.expression).clauses() if gate else ():
+        if clause.statistic in statistics and clause.kind in ("percent", "ratio"):
+            change = clause.kind == "percent"
+            ratio = float(1 + clause.threshold / 100 if change else clause.threshold)
+            told = f"{float(clause.threshold):+.4g} %" if change else f"{ratio:.4g}"
+            if ratio > 0:
+                found.append({"ratio": ratio, "name": f"gate: {clause.statistic} {told}"})
+    return found
+
+
+def _forest_panel(time_base: str, rows: list[dict[str, Any]], gate: Gate | None) -> Panel:
     shown = rows[:_MOST_ROWS]
+    allowed = _allowed(gate, {row["statistic"] for row in shown})
     more = len(rows) - len(shown)
     note = f"The {_MOST_ROWS} largest ratios of {len(rows)}; the others stand below."
     told = "; ".join(
@@ -115,8 +142,9 @@ def _forest_panel(time_base: str, rows: list[dict[str, Any]]) -> Panel:
         kind="forest",
         time_base=time_base,
         title="B / A",
-        description=f"Ratios of B to A: {told}.",
-        data={"series": shown, "timeBase": time_base, "limits": []},
+        description=f"Ratios of B to A: {told}."
+        + "".join(f" Dashed line, {each['name']}." for each in allowed),
+        data={"series": shown, "timeBase": time_base, "limits": [], "allowed": allowed},
         notes=(note,) if more else (),
         rows=len(shown),
     )

@@ -161,6 +161,29 @@ def test_ratios_and_settings_that_differ_stand_there(folder: Path, pairs: dict[s
     assert not any(row[0] == "command" for row in different)
 
 
+def test_only_what_fails_the_gate_is_unfolded(folder: Path, pairs: dict[str, dict]) -> None:
+    text = (folder / "compared.html").read_text(encoding="utf-8")
+    articles = text.split('aria-labelledby="pair-')[1:]
+    assert len(articles) == len(pairs) > 1
+    failing = [name for name, pair in pairs.items() if fails(pair["statistics"]["p99_ns"])]
+    assert 0 < len(failing) < len(pairs)
+    for name, article in zip(pairs, articles, strict=True):
+        assert ('<details class="evidence-box" open>' in article) is (name in failing)
+
+
+def fails(effect: dict) -> bool:
+    """Tell by the gate's own words whether p99 of a pair is significantly above +10 %."""
+    surely_above = effect["ratio_low"] is not None and effect["ratio_low"] > 1
+    return surely_above and 10 * effect["b"] > 11 * effect["a"]
+
+
+def test_the_gates_limit_stands_among_the_ratios(folder: Path) -> None:
+    text = (folder / "compared.html").read_text(encoding="utf-8")
+    part = text.split('id="forest-silicon"')[1]
+    found = json.loads(part.split('<script type="application/json">')[1].split("</script>")[0])
+    assert found["allowed"] == [{"ratio": 1.1, "name": "gate: p99 +10 %"}]
+
+
 def test_it_is_one_file_that_fetches_nothing(folder: Path) -> None:
     page = Page(folder / "compared.html")
     assert len(set(page.ids)) == len(page.ids)
@@ -191,6 +214,7 @@ def test_a_person_reads_the_outcome_first_and_finds_both_sides(folder: Path) -> 
         figure = page.locator("figure.panel").first
         figure.evaluate("(figure) => figure.scrollIntoView()")
         figure.locator(".plot .main-svg").first.wait_for(state="attached")
+        assert "gate: p99 +10 %" in figure.locator(".annotation-text").all_text_contents()
         places = page.inner_text("header.top")
         assert str(folder / "before") in places
         assert str(folder / "after") in places

@@ -88,11 +88,13 @@ function control({ series: [{ label, at, max, missed }], most }, look) {
 }
 
 /** Ratios with their intervals, a row each, around the line where both sides are alike. */
-function forest({ series: rows }, look) {
+function forest({ series: rows, allowed }, look) {
   const ends = rows.flatMap((row) => [row.ratio, row.low ?? row.ratio, row.high ?? row.ratio]).filter((value) => value > 0);
-  const range = roomy([Math.min(...ends, 0.9), Math.max(...ends, 1.1)]);
+  const limits = allowed.map((limit) => limit.ratio);
+  const range = roomy([Math.min(...ends, ...limits, 0.9), Math.max(...ends, ...limits, 1.1)]);
   const { tickvals } = logTicks(range, Math.max(3, Math.floor(look.width / 95)));
   const place = rows.map((_, i) => rows.length - 1 - i);
+  const beside = (ratio) => (ratio ** 2 > range[0] * range[1] ? { xanchor: "right", xshift: 4 } : { xanchor: "left", xshift: -4 });
   const told = (row) => `${plain(row.label)}: ${Number(row.ratio.toPrecision(4))}`
     + (row.low === null ? ", no interval" : `, ${Number(row.low.toPrecision(4))} to ${Number(row.high.toPrecision(4))}`);
   const colour = (row) => (row.low > 1 ? look.alert : row.high !== null && row.high < 1 ? look.series[2] : look.soft);
@@ -108,7 +110,17 @@ function forest({ series: rows }, look) {
       },
     ],
     layout: layout(look, {
-      showlegend: false, shapes: [{ type: "line", x0: 1, x1: 1, yref: "paper", y0: 0, y1: 1, line: { color: look.ink, width: 1 } }],
+      showlegend: false,
+      shapes: [
+        { type: "line", x0: 1, x1: 1, yref: "paper", y0: 0, y1: 1, line: { color: look.ink, width: 1 } },
+        ...limits.map((ratio) => ({
+          type: "line", x0: ratio, x1: ratio, yref: "paper", y0: 0, y1: 1, line: { color: look.alert, width: 1.5, dash: "dash" },
+        })),
+      ],
+      annotations: allowed.map((limit, i) => ({
+        x: Math.log10(limit.ratio), ...beside(limit.ratio), yref: "paper", y: 1, yanchor: "bottom", yshift: 14 * i,
+        text: plain(limit.name), showarrow: false, font: { size: 11, color: look.alert },
+      })),
       xaxis: axis(look, "B / A", { type: "log", range: range.map(Math.log10), tickvals, ticktext: tickvals.map((value) => String(Number(value.toPrecision(3)))) }),
       yaxis: rowAxis(rows.map((row) => row.label).toReversed(), look),
     }),
