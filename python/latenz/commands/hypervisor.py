@@ -299,15 +299,31 @@ def _beside_hostile(
 
     Returns:
         The worst costs and sections of all boots, and whether it was stopped before the last.
+
+    Raises:
+        BadInput: A boot failed beside a hostile guest, or did not end.
     """
-    from latenz.hypervisor.attacked import ATTACKS, attacked, worst_costs, worst_sections
+    from latenz.errors import BadInput
+    from latenz.hypervisor.attacked import (
+        ATTACKS,
+        attacked,
+        place_of_hostile,
+        worst_costs,
+        worst_sections,
+    )
     from latenz.hypervisor.build import build_system
 
     stopped = False
     for attack in ATTACKS:
         with attacked(built.system, attack) as system:
             image = build_system(system, built.mode, built.arrivals)
-        brought, stopped = _boot(image, bench, None, wanted=wanted)
+        try:
+            brought, stopped = _boot(image, bench, None, wanted=wanted)
+        except BadInput as mistake:
+            place = place_of_hostile(built.system)
+            told = f"with the hostile guest {attack} in place of {place}: {mistake.what}"
+            fix = f"guests that wait for {place} must say that they are ready before they do"
+            raise BadInput(told, bench, mistake.remedy or fix) from None
         if stopped or brought.measured.costs is None or brought.measured.sections is None:
             return took, sections, True
         took = worst_costs(took, brought.measured.costs)
