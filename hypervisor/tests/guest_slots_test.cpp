@@ -41,6 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Counters, AnyCounter,
 TEST_P(AnyCounter, TheNextOwnSlotBeginsWhereTheHypervisorBeginsIt) {
   const Clock clock(GetParam());
   std::vector<PlannedSlot> slots;
+  slots.reserve(std::size(lengths_ns));
   for (std::size_t i = 0; i < std::size(lengths_ns); ++i) {
     slots.push_back({.partition = owners[i],
                      .length = clock.at_most(lengths_ns[i]),

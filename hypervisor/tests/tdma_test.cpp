@@ -199,6 +199,7 @@ TEST(Tdma, StormsBetweenEachOtherComeAsIfEachWereAlone) {
     const System system = generator.system();
     const Times times = storms(generator, system.sources().size(), 60);
     std::vector<Tick> periods;
+    periods.reserve(times.size());
     for (std::size_t i = 0; i < times.size(); ++i) {
       periods.push_back(static_cast<Tick>(100 + generator.scaled(0, 200)));
     }

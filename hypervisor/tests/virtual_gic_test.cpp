@@ -42,7 +42,8 @@ class Guest {
   }
 
   void step(std::mt19937& dice) {
-    const std::uint32_t id = std::next(known_.begin(), dice() % known_.size())->first;
+    const std::uint32_t id =
+        std::next(known_.begin(), static_cast<std::ptrdiff_t>(dice() % known_.size()))->first;
     switch (dice() % 9) {
       case 0:
       case 1:
