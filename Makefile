@@ -55,7 +55,7 @@ lint: ## formatters, linters and type checkers; changes nothing
 	$(venv)/ruff format --check
 	$(venv)/ruff check
 	$(venv)/mypy
-	shellcheck latenz setup/ensure setup/lock .ci/run icc/proof/check
+	shellcheck latenz setup/ensure setup/lock .ci/run icc/proof/check core/proof/check
 	$(MAKE) -C hdl lint
 	$(venv)/clang-format --dry-run --Werror $(cpp)
 	for preset in $(tidy_presets); do cmake --preset $$preset >/dev/null || exit; done
