@@ -160,7 +160,7 @@ def _probes(source: Source, names: list[str]) -> tuple[_Probe, _Probe]:
     signals = [names[i] for i in columns]
     found = []
     for option, wanted in (("--start", source.options.start), ("--end", source.options.end)):
-        text, falling = split_direction(required(wanted, option, signals))
+        text, falling = split_direction(required(wanted, option, signals, f"{source.path}"))
         column = columns[find(text, signals, columns, f"{source.path}, {option}")]
         left, right = bit_range(names[column]) or (0, 0)
         bit = abs(right) if min(left, right) <= 0 <= max(left, right) and left != right else 0

@@ -193,7 +193,7 @@ def _signals(source: Source, names: list[str], header: _Header, line: int) -> li
 def _columns(source: Source, signals: list[str]) -> tuple[list[int], list[Edge]]:
     columns, edges, wanted = [], [], []
     for option, text in (("--start", source.options.start), ("--end", source.options.end)):
-        name, falling = split_direction(required(text, option, signals))
+        name, falling = split_direction(required(text, option, signals, f"{source.path}"))
         columns.append(find(name, signals, range(len(signals)), f"{source.path}, {option}"))
         edges.append(Edge(falling))
         wanted.append((columns[-1], falling))

@@ -41,11 +41,11 @@ def split_direction(wanted: str) -> tuple[str, bool]:
     return wanted, False
 
 
-def required(wanted: str | None, option: str, names: Iterable[str]) -> str:
-    """Return the signal the user named; if none, say which there are."""
+def required(wanted: str | None, option: str, names: Iterable[str], where: str) -> str:
+    """Return the signal the user named; if none, say which there are in the file `where`."""
     if wanted:
         return wanted
-    raise BadInput(f"no signal given for {option}", "", _candidates("signals", names))
+    raise BadInput(f"no signal given for {option}", where, _candidates("signals", names))
 
 
 def find(wanted: str, names: Sequence[str], codes: Sequence[object], where: str) -> int:

@@ -208,7 +208,7 @@ def _watch(
     watched: dict[str, list[_Watched]] = {v.code: [] for v in header.variables}
     edges, chosen = [], []
     for option, wanted in (("--start", source.options.start), ("--end", source.options.end)):
-        text, falling = split_direction(required(wanted, option, names))
+        text, falling = split_direction(required(wanted, option, names, f"{source.path}"))
         index = find(text, names, codes, f"{source.path}, {option}")
         found = header.variables[index]
         edge = Edge(falling)

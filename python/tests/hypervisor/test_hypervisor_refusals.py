@@ -108,7 +108,7 @@ def source(name, monitor=1):
                 f"address = {0x7000_0000 + n * 4096}\n"
                 for n in range(17)
             ),
-            "34 devices and views of shared memory are too many; the hypervisor takes 32",
+            "34 devices and views of memory are too many; the hypervisor takes 32",
         ),
         (
             slots(["P1", "P2"])
@@ -127,7 +127,7 @@ def test_limits(tmp_path, text, says):
     ("physical", "says"),
     [
         ("0x9000000", None),
-        ("0x8020000", "0x8020000 lies over the interrupt controller, 0x8000000 to 0x80fffff"),
+        ("0x8020000", "0x8020000 lies over the interrupt controller, 0x8000000 to 0x8ffffff"),
         ("0xf9040000", "0xf9040000 lies over the interrupt controller"),
         ("0xff000000", "0xff000000 lies over the hypervisor's console"),
         ("0x7fff0000", "0x7fff0000 lies over memory, 0x40000000 to 0x7fffffff; a guest cannot"),
@@ -189,8 +189,8 @@ def test_guests_that_are_taken(tmp_path):
     (tmp_path / "system.toml").write_text(SOUND + GUEST)
     for content in (b"\0" * 100, elf(tmp_path), elf(tmp_path, address=0x4000_0010, segments=1)):
         (tmp_path / "guest").write_bytes(content)
-        image = build(tmp_path / "system.toml", irqs=10).image
-        assert all(len(each.content) % 64 == 0 for each in image.segments[-2:])
+        segments = build(tmp_path / "system.toml", irqs=10).segments
+        assert all(len(each.content) % 64 == 0 for each in segments[-2:])
 
 
 def test_more_than_the_memory_has(tmp_path):

@@ -374,7 +374,7 @@ def test_files_without_latencies_are_refused_with_the_reason(file, reason):
 def test_formats_are_told_apart_by_content(file):
     tools = {"cyclicdeadline": None, "ptsematest": "rt-tests", "signaltest": "rt-tests"}
     tool = file.split("-")[0]
-    wanted = {"stress": "stress-ng"}.get(tool, tools.get(tool, tool))
+    wanted = {"stress": "stress-ng", "sigrok": "levels"}.get(tool, tools.get(tool, tool))
     if "timerlat_trace" in file:
         wanted = "ftrace"
     head = (DATA / file).read_bytes()[:65536]
