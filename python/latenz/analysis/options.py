@@ -50,15 +50,15 @@ def deadlines_of(texts: Sequence[str], system: System) -> dict[str, list[Deadlin
 
 
 def limits_of(texts: Sequence[str], system: System) -> dict[str, int]:
-    """Return the shortest limit in nanoseconds of each source that has one, from such texts.
+    """Return the shortest limit in nanoseconds of each source that has one, in the texts' order.
 
     Raises:
         BadInput: As `deadlines_of`.
     """
+    found = {name: each for name, each in deadlines_of(texts, system).items() if each}
+    named = [name for name in (text.partition("=")[0] for text in texts) if name in found]
     return {
-        name: min(each.limit_ns for each in deadlines)
-        for name, deadlines in deadlines_of(texts, system).items()
-        if deadlines
+        name: min(each.limit_ns for each in found[name]) for name in dict.fromkeys([*named, *found])
     }
 
 

@@ -26,7 +26,7 @@ SLOW = Path(__file__).with_name("slow_explore.py")
 LIMITS = {"can-engine": 300_000, "ethernet": 3_000_000, "door": 5_000_000}
 ARGUMENTS = [
     str(GATEWAY),
-    *(f"--deadline={name}={limit_ns}" for name, limit_ns in LIMITS.items()),
+    *(f"--deadline={name}={limit_ns}ns" for name, limit_ns in LIMITS.items()),
 ]
 
 
