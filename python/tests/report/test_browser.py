@@ -155,7 +155,9 @@ def test_pointing_at_a_bar_tells_the_exact_value(page: Page, example: Example) -
     page.locator("#averages-0").evaluate("(figure) => figure.scrollIntoView()")
     bars = page.locator("#averages-0 .bars .point path")
     bars.first.wait_for()
-    box = max((bar.bounding_box() for bar in bars.all()), key=lambda found: found["width"])
+    widest = max(bars.all(), key=lambda bar: bar.bounding_box()["width"])
+    widest.scroll_into_view_if_needed()
+    box = widest.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     label = page.locator("#averages-0 .hoverlayer .hovertext").first
     label.wait_for()
