@@ -96,6 +96,8 @@ def read(source: Source) -> list[SampleSet]:
     rows = csv_rows(source, "#;")
     line, first = next(rows, (1, []))
     names = [name.strip().lstrip("\ufeff") for name in first]
+    if len(names) < 2:
+        raise source.bad("there is no row of a time and channels", line)
     label, signals = names[0], _signals(source, names[1:], header, line)
     clock = _Clock(source, label, header)
     columns, edges = _columns(source, signals)
