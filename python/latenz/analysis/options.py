@@ -56,10 +56,9 @@ def limits_of(texts: Sequence[str], system: System) -> dict[str, int]:
         BadInput: As `deadlines_of`.
     """
     found = {name: each for name, each in deadlines_of(texts, system).items() if each}
-    named = [name for name in (text.partition("=")[0] for text in texts) if name in found]
-    return {
-        name: min(each.limit_ns for each in found[name]) for name in dict.fromkeys([*named, *found])
-    }
+    asked = [text.rpartition("=")[0].strip() for text in texts]
+    order = [name for name in dict.fromkeys([*asked, *found]) if name in found]
+    return {name: min(each.limit_ns for each in found[name]) for name in order}
 
 
 def horizon_of(text: str | None) -> int:

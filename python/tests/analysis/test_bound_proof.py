@@ -12,8 +12,6 @@ ROOT = Path(__file__).parents[3]
 PROOF = ROOT / "core" / "proof"
 EXAMPLE = "experiments/systems/can-gateway.toml"
 
-pytestmark = pytest.mark.skipif(not shutil.which("coqc"), reason="needs coqc, the proof's checker")
-
 
 def checked(proof: Path, build: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
