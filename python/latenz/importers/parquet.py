@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from latenz.importers.bundle import Described, described
 from latenz.importers.source import Source
 from latenz.model import SampleSet
-from latenz.store.parquet import DAMAGES, open_parquet, reason
+from latenz.store.parquet import DAMAGES, open_parquet, read_schema, reason
 
 NAME = "parquet"
 KEY = b"latenz_sample_sets"
@@ -24,10 +24,7 @@ def matches(head: bytes) -> bool:
 
 def read(source: Source) -> list[SampleSet]:
     """Open the sets of a Parquet file; values are read when they are asked for."""
-    try:
-        schema = pq.read_schema(source.path)
-    except DAMAGES as error:
-        raise source.bad(f"is not a whole Parquet file ({reason(error)})") from None
+    schema = read_schema(source.path)
     text = (schema.metadata or {}).get(KEY)
     if text is None:
         opened = open_parquet(source.path)

@@ -55,16 +55,27 @@ def reason(error: Exception) -> str:
     return (str(error).splitlines() or ["no reason is told"])[0][:200]
 
 
+def read_schema(path: Path) -> pa.Schema:
+    """Return the schema of a Parquet file, its names known to be text.
+
+    Raises:
+        BadInput: The file is no Parquet file.
+    """
+    try:
+        schema = pq.read_schema(path)
+        _ = schema.names  # damaged names are met only where they are read
+    except DAMAGES as error:
+        raise BadInput(f"is not a whole Parquet file ({reason(error)})", str(path)) from None
+    return schema
+
+
 def open_parquet(path: Path, metadata: Metadata | None = None) -> SampleSet:
     """Open a Parquet file with a column `latency_ns`; metadata is taken from it unless given.
 
     Raises:
         BadInput: The file is no Parquet file, or its columns are not those of a sample set.
     """
-    try:
-        schema = pq.read_schema(path)
-    except DAMAGES as error:
-        raise BadInput(f"is not a whole Parquet file ({reason(error)})", str(path)) from None
+    schema = read_schema(path)
     columns = tuple(name for name in _KNOWN if name in schema.names)
     _check_columns(path, schema, columns)
     form: Form = "histogram" if "count" in columns else "samples"

@@ -15,7 +15,6 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import dataset
 from pyarrow.fs import LocalFileSystem
 
@@ -26,6 +25,7 @@ from latenz.statistics.cells import read_cells
 from latenz.store import open_sample_sets
 from latenz.store.activations import COLUMNS as ACTIVATION_COLUMNS
 from latenz.store.activations import activations_part, quoted
+from latenz.store.parquet import read_schema
 from latenz.terminal import printable_line
 
 SAMPLES = pa.schema(
@@ -174,7 +174,7 @@ def _literally(path: Path) -> dataset.Dataset:
     """One Parquet file, whatever its folders are called."""
     return dataset.FileSystemDataset.from_paths(
         [str(path.absolute())],
-        schema=pq.read_schema(path),
+        schema=read_schema(path),
         format=dataset.ParquetFileFormat(),
         filesystem=LocalFileSystem(),
     )
