@@ -99,11 +99,12 @@ own_fault:
     mrs     x1, esr_el2
     mrs     x2, elr_el2
     mrs     x3, far_el2
-    mrs     x4, tpidr_el2
-    cbz     x4, 1f
-    ldr     x4, [x4]
-    mov     sp, x4
-1:  bl      on_own_fault
+    mrs     x4, mpidr_el1           // a stack from its end on: it may be the stack that is full
+    and     x4, x4, #0xff
+    adrp    x5, stacks + 0x4000
+    add     x5, x5, x4, lsl #14
+    mov     sp, x5
+    bl      on_own_fault
     b       .
 
 error_taken:                        // in take_error only: elsewhere errors are masked

@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[3]
 PROGRAMS = ROOT / ".venv" / "firmware" / "hypervisor"
 IMAGES = ("hypervisor.elf", "hypervisor-gicv3.elf")
 LARGEST_IMAGE = 64 * 1024
-MOST_LINES = 7300
-"""Of both interrupt controllers."""
+MOST_LINES = 7310
+"""Of both interrupt controllers; ten of them name a stack that overflows."""
 PUBLISHED_CODE, PUBLISHED_DATA, PUBLISHED_INSTRUCTIONS = 272, 28, 128
 """Of the monitor of beckert2014, section 6.2."""
 
