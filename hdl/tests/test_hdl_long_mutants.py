@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from verification.latencies_ip.suite import RUNS
-from verification.mutants.additions import ADDITIONS
+from verification.mutants.additions import OTHERS, SURVIVORS
 from verification.mutants.mutants import MUTANTS, Mutant, planted, run
 
 IDS = [f"{index:02}-case_{mutant.case:02}" for index, mutant in enumerate(MUTANTS)]
@@ -17,7 +17,9 @@ def test_a_planted_bug_is_found(mutant: Mutant) -> None:
     assert run(mutant).failed, f"survives: {mutant.bug}"
 
 
-@pytest.mark.parametrize("mutant", ADDITIONS, ids=lambda mutant: mutant.bug.replace(" ", "_"))
+@pytest.mark.parametrize(
+    "mutant", SURVIVORS + OTHERS, ids=lambda mutant: mutant.bug.replace(" ", "_")
+)
 def test_a_bug_planted_around_the_core_is_found(mutant: Mutant) -> None:
     assert run(mutant).failed, f"survives: {mutant.bug}"
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -92,26 +92,34 @@ def simulate(
     tests: str = "",
     work: Path | None = None,
     top: str = "latencies_ip",
+    generics: Mapping[str, str] | None = None,
+    stop_at_failure: bool = False,
+    longest_ns: int = 0,
 ) -> Result:
     """Run the tests of one cocotb module on one configuration.
 
     Args:
         module: The module with the tests.
-        ip: The generics.
+        ip: The generics of latencies_ip.
         name: Of the run's directory, and of its coverage file.
         tests: Regular expression of the tests to run; empty: all.
         work: Where the design is analysed; by default the sources as they are.
         top: The entity to simulate.
+        generics: Further ones, by their names in the VHDL, of an entity that is not latencies_ip.
+        stop_at_failure: Leave out the tests behind the first that fails.
+        longest_ns: Of simulated time, after which a test that still runs has failed; 0: no end.
     """
     place = BUILD / "runs" / name
     place.mkdir(parents=True, exist_ok=True)
     work = work or analysed(sources())
     entry = cocotb_tools.config.lib_entry("vpi", "ghdl")
     python = [find_libpython.find_libpython() or "", cocotb_tools.config.pygpi_entry_point()]
+    options = [*ip.generics(), *(f"-g{key}={value}" for key, value in (generics or {}).items())]
     environment = {
         **os.environ,
         **as_environment(ip),
-        "LATENZ_GENERICS": " ".join(option[2:] for option in ip.generics()),
+        "LATENZ_GENERICS": " ".join(option[2:] for option in options),
+        "COCOTB_MAX_FAILURES": str(int(stop_at_failure)),
         "GPI_USERS": ";".join(python),
         "PYGPI_PYTHON_BIN": sys.executable,
         "PYTHONPATH": os.pathsep.join([str(HDL), str(HDL / "simulation"), *sys.path]),
@@ -129,9 +137,10 @@ def simulate(
         coverage.FILE: str(place / "coverage.json"),
     }
     (place / "results.xml").unlink(missing_ok=True)
-    arguments = ["ghdl", "-r", "--std=08", f"--workdir={work}", top, *ip.generics()]
+    arguments = ["ghdl", "-r", "--std=08", f"--workdir={work}", top, *options]
+    end = [f"--stop-time={longest_ns}ns"] if longest_ns else []
     done = subprocess.run(
-        [*arguments, f"--vpi={entry}", "--ieee-asserts=disable"],
+        [*arguments, f"--vpi={entry}", "--ieee-asserts=disable", *end],
         cwd=place,
         env=environment,
         capture_output=True,

@@ -286,16 +286,17 @@ async def counts_stop_at_their_maximum(dut: Any) -> None:
 
 @case()
 async def reset_forgets(dut: Any) -> None:
-    """Reset at every moment of a read: no answer behind it, all bins 0."""
+    """Reset at every moment of a read, also of one that waits: no answer behind it, all bins 0."""
     bench = await Bench.start(dut)
-    for moment, length in itertools.product(range(6), (1, 2)):
+    idle: tuple[int | None, ...] = (None, one_of_bin(1))
+    for moment, length, meanwhile in itertools.product(range(6), (1, 2), idle):
         await bench.step(one_of_bin(1))
         await bench.step(one_of_bin(1), read=1)
         for _ in range(moment):
-            await bench.step()
+            await bench.step(meanwhile)
         dut.rst.value = 1
         for _ in range(length):
-            await bench.step()
+            await bench.step(meanwhile)
         dut.rst.value = 0
         seen = len(bench.reads)
         await bench.until_ready()

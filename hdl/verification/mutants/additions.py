@@ -1,11 +1,13 @@
 """Bugs planted into what the IP has beyond its measuring core, and into the parts around it.
 
-An outside review planted these; they survived every test of then. None has a test of its own: the
-whole module of tests for that part must find it. One more, a counter of events that wraps, is for a
-proof: `formal/event_counter_properties.sv`.
+An outside review planted these; `SURVIVORS` survived every test of then, `OTHERS` did not. None has
+a test of its own: the whole module of tests for that part must find it. One more survivor, a
+counter of events that wraps, is for a proof: `formal/event_counter_properties.sv`. One more of the
+others changed nothing that can be seen.
 """
 
-from verification.mutants.mutants import TOP, Mutant
+from verification.mutants.mutants import ADDITIONS as IP
+from verification.mutants.mutants import CASES, COUNTER, EDGE, GENERATOR, QUEUE, RTL, TOP, Mutant
 
 WIDE = "verification.latencies_ip.wide_values"
 RING = "verification.stream_ring_writer.cases"
@@ -29,7 +31,25 @@ def _channels(bug: str, file: str, old: str, new: str) -> Mutant:
     return Mutant(0, bug, place, old, new, tests="", module=CHANNELS, ip="channels", top=top)
 
 
-ADDITIONS = (
+def _histogram(bug: str, old: str, new: str) -> Mutant:
+    return Mutant(
+        0,
+        bug,
+        f"{RTL}/latency_histogram.vhd",
+        old,
+        new,
+        tests="",
+        module="verification.latency_histogram.cases",
+        top="latency_histogram",
+        generics=(("bins_g", "64"),),
+    )
+
+
+def _ip(bug: str, file: str, old: str, new: str, *, ip: str = "full_drop", module: str) -> Mutant:
+    return Mutant(0, bug, file, old, new, tests="", module=module, ip=ip)
+
+
+SURVIVORS = (
     _wide(
         "time_high is of another moment than time_low",
         "if to_hardware.time_low_read = '1' then",
@@ -116,5 +136,98 @@ ADDITIONS = (
         "timeouts survive a new series",
         "anew <= clear or rst;\n\n        timeouts :",
         "anew <= rst;\n\n        timeouts :",
+    ),
+)
+
+OTHERS = (
+    _ip(
+        "an interrupt that comes as another leaves is put into that one's place",
+        QUEUE,
+        "memory(to_integer(free)) <= tick;",
+        "memory(to_integer(free - unsigned'(0 => leaves))) <= tick;",
+        ip="queue_of_two",
+        module=CASES,
+    ),
+    Mutant(
+        0,
+        "a number of words beyond the FIFO's is not cut",
+        f"{GENERATOR}/random_data_generator.vhd",
+        "if unsigned(to_hardware.words) > fifo_depth_g then",
+        "if false then",
+        tests="",
+        module="verification.random_data_generator.cases",
+        top="random_data_generator",
+    ),
+    Mutant(
+        0,
+        "a beat never says that its latency is cut",
+        f"{RTL}/sample_stream.vhd",
+        "std_logic_vector(sample_number) & saturated & sample & start_tick;",
+        "std_logic_vector(sample_number) & '0' & sample & start_tick;",
+        tests="",
+        module="verification.sample_stream.cases",
+        top="sample_stream",
+    ),
+    Mutant(
+        0,
+        "beats that were dropped are not forgotten by a new series",
+        f"{RTL}/sample_stream.vhd",
+        "            clear     => begins,\n            event_now => lost,",
+        "            clear     => rst,\n            event_now => lost,",
+        tests="",
+        module="verification.sample_stream.cases",
+        top="sample_stream",
+    ),
+    _ip(
+        "a synchroniser has one flip-flop less than was asked for",
+        EDGE,
+        "here <= seen(synchroniser_stages_g - 1);",
+        "here <= seen(synchroniser_stages_g - 2);",
+        module=CASES,
+    ),
+    _ip(
+        "a half that its last sample just fills is not full",
+        f"{RTL}/sample_placement.vhd",
+        "all_now     <= full_now or is_full(position);",
+        "all_now     <= full_now;",
+        ip="halves",
+        module=IP,
+    ),
+    _ip(
+        "a restart does not begin the watchdog anew",
+        COUNTER,
+        "if begins = '1' then\n                    age",
+        "if begins = '1' and open_now = '0' then\n                    age",
+        ip="full_restart",
+        module=CASES,
+    ),
+    Mutant(
+        0,
+        "a signal that ends one part and begins another forks before its synchroniser",
+        "latencies_ip_channels/rtl/latencies_ip_channels.vhd",
+        "irq(i) <= ack(i - 1);",
+        "irq(i) <= ack_in(i - 1);",
+        tests="",
+        module=CHANNELS,
+        ip="channels",
+        top="latencies_ip_channels",
+        generics=(("chained_g", "true"), ("synchroniser_stages_g", "2")),
+    ),
+    _ip(
+        "clock_frequency_hz tells another number",
+        TOP,
+        "std_logic_vector(to_unsigned(clock_frequency_hz_g, 32));",
+        "std_logic_vector(to_unsigned(clock_frequency_hz_g / 2, 32));",
+        module=IP,
+    ),
+    _histogram(
+        "a read that waits for its turn survives a reset",
+        "                pending       <= '0';\n            end if;\n        end if;",
+        "            end if;\n        end if;",
+    ),
+    _histogram(
+        "a read that is on its way survives a reset",
+        "                stage_2.reads <= '0';\n",
+        "",
     ),
 )

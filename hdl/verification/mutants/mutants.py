@@ -41,6 +41,7 @@ class Mutant:
         module: Where these are.
         ip: The configuration, one of the suite's.
         top: The entity to simulate.
+        generics: Of that entity, unless it is `latencies_ip`: name and value of each.
     """
 
     case: int
@@ -52,6 +53,7 @@ class Mutant:
     module: str = CASES
     ip: str = "published"
     top: str = "latencies_ip"
+    generics: tuple[tuple[str, str], ...] = ()
 
 
 MUTANTS = (
@@ -294,4 +296,5 @@ def run(mutant: Mutant) -> Result:
         tests=mutant.tests,
         work=analysed(planted(mutant)),
         top=mutant.top,
+        generics=dict(mutant.generics),
     )
