@@ -43,11 +43,16 @@ IDLE = '[[condition]]\nname = "idle"\nstressor = "calm"\nprobe = "cyclictest"\n'
 LOADED = IDLE.replace("idle", "loaded").replace("calm", "busy")
 
 
+STARTED: list[subprocess.Popen] = []
+
+
 @pytest.fixture
 def place(tmp_path):
     """Everything a run leaves, its programs' temporary folders too, lies below one folder."""
     (tmp_path / "temporary").mkdir()
-    return tmp_path
+    yield tmp_path
+    while STARTED:  # a test that fails leaves no load of an hour beside all others
+        STARTED.pop().kill()
 
 
 def start(place, text, *options, **changed):
@@ -59,7 +64,8 @@ def start(place, text, *options, **changed):
         "env": {**os.environ, "TMPDIR": str(place / "temporary")},
     }
     command = [sys.executable, "-m", "latenz", "run", "short.toml", "-o", "run", *options]
-    return subprocess.Popen(command, cwd=place, **{**settings, **changed})
+    STARTED.append(subprocess.Popen(command, cwd=place, **{**settings, **changed}))
+    return STARTED[-1]
 
 
 def run(place, text, *options):
@@ -96,7 +102,7 @@ def parent_of(process):
     return int(re.search(r"PPid:\s+(\d+)", Path(f"/proc/{process}/status").read_text())[1])
 
 
-def wait_until(condition, seconds=60.0):
+def wait_until(condition, seconds=180.0):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
