@@ -1,8 +1,10 @@
 # Every target sets up what it needs first (setup/ensure: silent when nothing is missing).
-.PHONY: help demo test test-core test-python test-fuzz fuzz bench lint format clean
+.PHONY: help demo test quick test-core test-host test-python test-fuzz fuzz bench lint lint-python format clean
 .DEFAULT_GOAL := help
 
 venv := .venv/bin
+# what was slow and what was skipped is told, with the reasons
+pytest := $(venv)/python -m pytest -n 2 --dist loadfile --durations=20 -rs
 tidy_presets := host firmware-a53 firmware-r52 firmware-r5 linux-arm64
 cpp := $(shell git ls-files '*.hpp' '*.cpp' 2>/dev/null)
 # Not part of any build: bindings have their own, the others are compiled by tests.
@@ -25,18 +27,24 @@ demo: ## set up, measure this machine and an emulated board, write results/demo/
 
 test: test-core test-python test-fuzz ## run every test
 
-test-core: ## C++ tests on this machine; builds for A53, R5, R52 and 64-bit Arm Linux
+quick: lint-python test-host ## Python's linters, and every test but boots, proofs and fuzzing
+	$(pytest) -m "not boots and not proofs and not fuzzing"
+
+test-host: # C++ tests on this machine
 	@setup/ensure test
-	cmake --preset host -DCMAKE_CXX_FLAGS=-Werror >/dev/null && cmake --build --preset host && ctest --preset host
+	cmake --preset host -DCMAKE_CXX_FLAGS=-Werror >/dev/null && cmake --build --preset host
+	ctest --preset host -j $$(nproc)
+
+test-core: test-host ## C++ tests on this machine; builds for A53, R5, R52 and 64-bit Arm Linux
 	@for preset in firmware-a53 firmware-r5 firmware-r52 linux-arm64; do \
 	  cmake --preset $$preset >/dev/null && cmake --build --preset $$preset || exit; done
 
 test-python: ## Python tests, on real tools and a real browser
 	@setup/ensure test
-	$(venv)/python -m pytest -n 2 --dist loadfile
+	$(pytest)
 
 # the same inputs each time: a change is judged by what it changed, and `make fuzz` looks for new ones
-test-fuzz: ## feed every reader of foreign data with damaged input, about 30 s each
+test-fuzz: ## feed every reader of foreign data with damaged input
 	@setup/ensure fuzz
 	$(venv)/python fuzz/run.py --repeat
 
@@ -50,11 +58,13 @@ bench: ## measure Latenz itself, and peers beside it; writes results/bench.json
 	@setup/ensure bench
 	$(venv)/python bench/run.py -o results/bench.json
 
-lint: ## formatters, linters and type checkers; changes nothing
+lint-python: # formatter, linter and type checker
 	@setup/ensure test
 	$(venv)/ruff format --check
 	$(venv)/ruff check
 	$(venv)/mypy
+
+lint: lint-python ## formatters, linters and type checkers; changes nothing
 	shellcheck latenz setup/ensure setup/lock .ci/run icc/proof/check core/proof/check
 	$(MAKE) -C hdl lint
 	$(venv)/clang-format --dry-run --Werror $(cpp)

@@ -10,6 +10,8 @@ from latenz.model import Metadata, Reported, SampleSet, TimeBase
 from outcomes import MOST_CHARACTERS, check_samples, outcome
 from targets import ROOT, TARGETS, Target
 
+pytestmark = pytest.mark.fuzzing
+
 PYTHON = [target for target in TARGETS if target.readers]
 NATIVE = [target for target in TARGETS if not target.readers]
 RUNS = [b" ", b"0", b"|", b":", b",", b"[", b"a", b'"', b".", b"#", b"=", b"\n", b"] "]

@@ -19,6 +19,8 @@ from latenz.ip.link import NotAnswered, SocketLink, Window
 from latenz.ip.ring import RegisterRingWriter, RingReader
 from latenz.ip.target import Options, open_target
 
+pytestmark = pytest.mark.proofs
+
 __all__ = ["bridge", "planted", "series"]
 
 

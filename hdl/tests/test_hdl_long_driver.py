@@ -22,6 +22,8 @@ from latenz.ip.instance import open_instances
 from latenz.ip.link import SocketLink
 from latenz.ip.simulated import Answers, Scenario, simulated_board
 
+pytestmark = pytest.mark.proofs
+
 __all__ = ["series"]
 
 

@@ -13,6 +13,8 @@ from vivado_scripts import HDL, evaluate
 
 from latenz._core import EndFrame, FrameReader, TextFrame
 
+pytestmark = pytest.mark.proofs
+
 ROOT = HDL.parent
 SOURCE = ROOT / "firmware/src/bench_latency.cpp"
 # As the others: code, constants and parameters without the samples' store.

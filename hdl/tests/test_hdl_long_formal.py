@@ -5,6 +5,8 @@ from test_hdl_formal import QUICK
 
 from formal.prove import PROOFS, Proof, prove
 
+pytestmark = pytest.mark.proofs
+
 LONG = [proof for proof in PROOFS if proof not in QUICK and not proof.refuted]
 FEWEST = {"event counter, 32 bit": (4, 1)}  # properties and covers; else as below
 

@@ -8,6 +8,8 @@ from verification.latencies_ip import coverage
 from verification.latencies_ip.runner import BUILD, HDL
 from verification.latencies_ip.suite import RUNS, run
 
+pytestmark = pytest.mark.proofs
+
 
 @pytest.mark.parametrize(("module", "name"), RUNS)
 def test_all_cases_pass(module: str, name: str) -> None:

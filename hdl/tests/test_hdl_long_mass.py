@@ -14,6 +14,8 @@ from verification.latencies_ip.runner import BUILD, HDL, analysed, command, sour
 from verification.mass import cxxrtl, edges
 from verification.model.configuration import FULL, PUBLISHED, Configuration
 
+pytestmark = pytest.mark.proofs
+
 PAIRS = 200_000
 TRANSACTIONS = 200_000
 PAIRS_IN_GHDL = 100_000

@@ -6,6 +6,8 @@ import pytest
 
 from synthesis import flow
 
+pytestmark = pytest.mark.proofs
+
 LISTS = ("sources.txt", "bench_sources.txt")
 
 

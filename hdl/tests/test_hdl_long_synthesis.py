@@ -9,6 +9,8 @@ import pytest
 from synthesis import flow, measure
 from synthesis.measure import VARIANTS
 
+pytestmark = pytest.mark.proofs
+
 BY_NAME = {variant.name: variant for variant in VARIANTS}
 
 

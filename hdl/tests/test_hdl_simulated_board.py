@@ -22,6 +22,8 @@ from latenz.ip import simulated
 from latenz.ip.edges import Edge, read_edges, write_edges
 from latenz.ip.simulated import Answers, Scenario, simulated_board
 
+pytestmark = pytest.mark.boots
+
 SERVE = Path(__file__).parents[1] / "simulation/serve"
 READ, WRITE, WAIT, DESCRIBE = 1, 2, 3, 4
 OKAY, SLVERR, DECERR, REFUSED = 0, 2, 3, 255

@@ -41,6 +41,7 @@ def squeezed(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
+@pytest.mark.proofs
 @settings(max_examples=200, deadline=None)
 @given(
     st.integers(60, 160),

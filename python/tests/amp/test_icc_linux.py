@@ -17,7 +17,7 @@ from latenz.model import Metadata
 from latenz.programs import board_program
 from latenz.stacks import STACKS, Job, guest_linux
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.boots, pytest.mark.timeout(600)]
 PROGRAMS = ("latenz-send", "latenz-remote", "latenz-icc-echo")
 SCRIPT = """
 remote() { note "$*: exit $? $(latenz-remote "$@" 2>&1)"; }

@@ -21,7 +21,7 @@ from latenz.programs import board_program
 from latenz.stacks import STACKS, Job, guest_linux
 from latenz.store.run import Run
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.boots, pytest.mark.timeout(600)]
 LIMIT_S = 500
 LATENZ = Path(__file__).parents[3] / "latenz"
 SCRIPT = """

@@ -15,6 +15,8 @@ from latenz.analysis import Simulator, bound, printed_equations, simulate
 from latenz.analysis.simulate import HANDLINGS
 from latenz.system import Mode, System
 
+pytestmark = pytest.mark.proofs
+
 DATA = Path(__file__).parents[1] / "data" / "beckert2014" / "counterexamples.json"
 CASES = json.loads(DATA.read_text())["cases"]
 MODES: tuple[Mode, ...] = get_args(Mode)

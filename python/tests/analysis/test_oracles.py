@@ -11,6 +11,8 @@ import oracle_simulator as simulator
 import pytest
 import random_systems
 
+pytestmark = pytest.mark.proofs
+
 CASES = json.loads(
     (Path(__file__).parent.parent / "data/beckert2014/counterexamples.json").read_text()
 )["cases"]

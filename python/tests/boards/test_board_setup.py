@@ -9,6 +9,8 @@ import pytest
 from latenz.boards import apt_sources
 from latenz.boards.setup import ensure_boards
 
+pytestmark = pytest.mark.boots
+
 ROOT = Path(__file__).parents[3]
 
 

@@ -14,6 +14,8 @@ import pytest
 from latenz.boards import archive, cache, elf, images, packages
 from latenz.errors import BadInput
 
+pytestmark = pytest.mark.boots
+
 INIT = """#!/bin/sh
 mount -t proc proc /proc
 mount -t devtmpfs dev /dev

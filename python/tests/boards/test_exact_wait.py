@@ -15,6 +15,8 @@ from latenz.boards.payload import Payload
 from latenz.boards.setup import ensure_boards
 from latenz.errors import BadInput
 
+pytestmark = pytest.mark.boots
+
 HERE = Path(__file__).parent
 SAMPLES = 150
 

@@ -18,6 +18,8 @@ from latenz.experiment.schema import Experiment
 from latenz.stacks import Standalone
 from latenz.store.run import Run
 
+pytestmark = pytest.mark.boots
+
 HERE = Path(__file__).parent
 LATENZ = Path(__file__).parents[3] / "latenz"
 LONG = 15000

@@ -10,6 +10,8 @@ from latenz.experiment.runner import run_experiment
 from latenz.experiment.schema import Experiment
 from latenz.store.run import Run
 
+pytestmark = pytest.mark.boots
+
 EXPERIMENT = """
 name = "golden"
 seed = 1

@@ -13,6 +13,8 @@ from latenz.explain.software import Program, Software, Term
 from latenz.explain.symbols import elf_symbols, embedded_symbols
 from latenz.programs import probe_program
 
+pytestmark = pytest.mark.boots
+
 KINDS = {"alone": {}, "alone, asleep": {"wfi": True}}
 KINDS |= {"in Xen": {"xen": True}, "in Xen, asleep": {"xen": True, "wfi": True}}
 KINDS |= {"in Xen, two cores": {"xen": True, "cpus": 2}}

@@ -7,6 +7,7 @@ from itertools import permutations, product
 from math import ceil
 
 import numpy as np
+import pytest
 from gateway import GATEWAY, LIMITS, all_candidates, gateway_plan, small_system
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +31,8 @@ from latenz.system import (
     System,
     read_system,
 )
+
+pytestmark = pytest.mark.proofs
 
 # ---- the whole space, tried by hand ------------------------------------------------------------
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from test_strangers_folders import DATA, IRQS, OUTPUTS, SYSTEM, latenz
 
+pytestmark = pytest.mark.boots
+
 NEEDS_A_GUEST = ("vm run", "ip read", "ip replay")
 FOLDERS = {
     ("run", "-o"),

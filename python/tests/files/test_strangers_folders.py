@@ -17,6 +17,8 @@ from typer.models import OptionInfo
 
 from latenz.cli import VERBS
 
+pytestmark = pytest.mark.boots
+
 DATA = Path(__file__).parents[1] / "data"
 SYSTEM = Path(__file__).parents[3] / "experiments/systems/can-gateway.toml"
 EXPERIMENT = """\

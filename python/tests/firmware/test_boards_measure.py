@@ -12,6 +12,8 @@ from scipy import stats
 from latenz.boards.firmware import Parameters, image
 from latenz.errors import BadInput
 
+pytestmark = pytest.mark.boots
+
 BOARDS = ("virt", "zcu102", "mps3-an536", "zcu102-r5")
 INTERRUPTED = BOARDS[:3]
 

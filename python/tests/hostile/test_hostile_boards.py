@@ -3,10 +3,14 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from latenz.boards.console import Collector, Received
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "firmware"))
 from frame_lines import Speaker
+
+pytestmark = pytest.mark.fuzzing
 
 
 def heard(*lines: bytes) -> Received:

@@ -14,6 +14,8 @@ import pytest
 from latenz.errors import BadInput
 from latenz.experiment.schema import Experiment, json_schema
 
+pytestmark = pytest.mark.fuzzing
+
 DURATIONS = {"duration", "limit", "settle", "period", "warm_up", "stale", "break_above", "burst"}
 CPU_LISTS = {"cpus", "spare", "isolated"}
 SIZES = {"file_size"}

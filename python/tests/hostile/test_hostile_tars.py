@@ -10,6 +10,8 @@ from small_commands import MOST_KIB, latenz
 
 from latenz.unpacking import Damaged, members, unpack
 
+pytestmark = pytest.mark.fuzzing
+
 TARS = bombs.tars()
 HARMLESS = {"100,000 names", "loops", "winding links"}
 

@@ -19,6 +19,8 @@ from latenz.tune.root import Root
 from latenz.tune.snapshot import write_snapshot
 from latenz.tune.topology import read_topology
 
+pytestmark = pytest.mark.fuzzing
+
 
 @contextmanager
 def in_time() -> Iterator[None]:

@@ -10,6 +10,8 @@ from small_guests import built_small
 
 from latenz.hypervisor.trace import read_statistics
 
+pytestmark = pytest.mark.boots
+
 WAIT = """
 1:  wfi
     b       1b

@@ -17,6 +17,8 @@ from latenz.hypervisor.image import Image, Segment, write_image, write_raw_image
 from latenz.hypervisor.run import SENDER, ensure_built
 from latenz.hypervisor.trace import read_statistics
 
+pytestmark = pytest.mark.boots
+
 U_BOOT = Path("/usr/lib/u-boot/qemu_arm64/u-boot.bin")
 EMULATOR = [
     "qemu-system-aarch64",

@@ -18,6 +18,8 @@ from latenz.hypervisor.guest import installed
 from latenz.hypervisor.run import boot, ensure_built
 from latenz.hypervisor.trace import Kind
 
+pytestmark = pytest.mark.boots
+
 MESSAGES = 10_000
 TURN_NS = 3
 """Of the victim's loop: an instruction is a nanosecond."""

@@ -6,6 +6,8 @@ from small_guests import assembled
 from latenz.cli import main
 from latenz.hypervisor.run import ensure_built
 
+pytestmark = pytest.mark.boots
+
 SYSTEM = """
 [[slot]]
 partition = "server"

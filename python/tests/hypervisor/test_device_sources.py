@@ -22,6 +22,8 @@ from latenz.hypervisor.trace import Kind
 from latenz.model import HANDLINGS
 from latenz.system import write_system
 
+pytestmark = pytest.mark.boots
+
 SECOND_NS = 1_000_000_000
 OWN_NS, FOREIGN_NS = 6_900_000, 11_500_000
 CYCLE_NS = OWN_NS + FOREIGN_NS

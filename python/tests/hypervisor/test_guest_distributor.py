@@ -3,6 +3,8 @@
 import pytest
 from small_guests import booted_small
 
+pytestmark = pytest.mark.boots
+
 NOTHING, TIMER = 1023, 27
 BEGIN = """
     .macro  look register           // what the guest would acknowledge now

@@ -17,6 +17,8 @@ from latenz.system import (
     System,
 )
 
+pytestmark = pytest.mark.boots
+
 US, MS = 1_000, 1_000_000
 QUIET_CYCLES = 10
 """At the end, for the guests to tell."""

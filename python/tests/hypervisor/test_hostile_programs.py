@@ -9,6 +9,8 @@ from test_isolation import SECTIONS, worst_sections
 
 from latenz.hypervisor.run import ensure_built
 
+pytestmark = pytest.mark.proofs
+
 programs = bench_script("hypervisor_programs")
 BATCH, BATCHES = 200, 2
 LATEST_SLOT_NS = 700

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.boots
+
 ROOT = Path(__file__).parents[3]
 FILE = """
 name = "short"

@@ -3,6 +3,8 @@
 import pytest
 from bench_scripts import bench_script
 
+pytestmark = pytest.mark.boots
+
 SECOND_OF_HOUR = 1 / 3600
 
 day = bench_script("hypervisor_day")

@@ -24,6 +24,8 @@ from latenz.hypervisor.run import boot
 from latenz.store.run import Run
 from latenz.system import Learning, Monitor, Periodic, read_system, write_system
 
+pytestmark = pytest.mark.boots
+
 LATENZ = Path(__file__).parents[3] / "latenz"
 SYSTEMS = Path("experiments/systems")
 GATEWAY = SYSTEMS / "can-gateway.toml"

@@ -6,6 +6,8 @@ The figures come from the guest itself: turns of its loop that are missing, 3 ns
 import pytest
 from bench_scripts import bench_script
 
+pytestmark = pytest.mark.boots
+
 US = 1_000
 
 interference = bench_script("hypervisor_interference")

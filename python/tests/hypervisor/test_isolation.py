@@ -22,6 +22,8 @@ from latenz.hypervisor.run import boot, ensure_built
 from latenz.hypervisor.show import SECTIONS
 from latenz.hypervisor.trace import Kind
 
+pytestmark = pytest.mark.boots
+
 ROOT = Path(__file__).parents[3]
 SOURCES = ROOT / "firmware" / "guests" / "src" / "hostile"
 NAMES = [

@@ -29,6 +29,8 @@ from latenz.system import (
     write_system,
 )
 
+pytestmark = pytest.mark.boots
+
 US = 1_000
 TURN_NS = 3
 """Of the victim's loop: an instruction is a nanosecond."""

@@ -17,6 +17,8 @@ from latenz.hypervisor.memory import CONFIGURATION, MemoryPlan
 from latenz.hypervisor.run import ensure_built
 from latenz.system.hosting import BLOCK, GUEST_MEMORY, Device
 
+pytestmark = pytest.mark.boots
+
 BENCH = "virt-gicv3"
 UART, UART_INTERRUPT = 0x0904_0000, 40
 MEMORY = 256 << 20

@@ -9,6 +9,8 @@ from latenz.hypervisor.build import build
 from latenz.hypervisor.guest import installed
 from latenz.hypervisor.run import ensure_built
 
+pytestmark = pytest.mark.boots
+
 PAGE = 4096
 STACKS, STACK_DISTANCE = 8, 0x4000
 SYSTEM = """

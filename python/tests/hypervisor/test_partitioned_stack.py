@@ -14,6 +14,8 @@ from latenz.model import Metadata, SampleSet, TimeBase
 from latenz.stacks import STACKS, Job
 from latenz.store.run import Run
 
+pytestmark = pytest.mark.boots
+
 LATENZ = Path(__file__).parents[3] / "latenz"
 EXPERIMENT = """
 name = "partitioned"

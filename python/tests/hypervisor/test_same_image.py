@@ -21,6 +21,8 @@ from latenz.hypervisor.run import boot, ensure_built
 from latenz.hypervisor.trace import Kind
 from latenz.system import Monitor, Periodic, Platform, Slot, Source, System
 
+pytestmark = pytest.mark.boots
+
 LATENZ = Path(__file__).parents[3] / "latenz"
 SYSTEMS = Path("experiments/systems")
 BENCHES = ("virt", "zcu102")

@@ -1,11 +1,14 @@
 """Memory that the system file shares: who is named sees it, nobody else."""
 
 import numpy as np
+import pytest
 
 from latenz.hypervisor.build import build
 from latenz.hypervisor.guest import installed
 from latenz.hypervisor.run import boot, ensure_built
 from latenz.hypervisor.trace import Kind
+
+pytestmark = pytest.mark.boots
 
 SYSTEM = """
 [[slot]]

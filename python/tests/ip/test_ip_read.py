@@ -35,6 +35,8 @@ from latenz.ip.watch import Watcher
 from latenz.statistics import summarize
 from latenz.store import open_sample_sets
 
+pytestmark = pytest.mark.boots
+
 
 def test_samples_are_what_the_processor_took(published, tmp_path):
     """What is read is, cycle by cycle, what the simulated processor waited."""

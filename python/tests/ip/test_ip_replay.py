@@ -18,6 +18,8 @@ from latenz.model import Metadata, SampleSet, TimeBase
 from latenz.store import open_sample_sets
 from latenz.store.run import RunWriter
 
+pytestmark = pytest.mark.boots
+
 BY_HAND = """\
 $comment Overlaps, a pair at one time, an end that opens anew, orphans, a long gap. $end
 $timescale 1 ns $end

@@ -19,6 +19,8 @@ from latenz.ip.simulated import Answers, Scenario, simulated_board
 from latenz.ip.target import open_target
 from latenz.store import open_sample_sets
 
+pytestmark = pytest.mark.boots
+
 ANSWERS = Answers(least_cycles=2, spread_cycles=6, late_one_in=0)
 EXPECTED = drawn(ANSWERS, 1, 100_000)
 EVERY_FIGURE = {

@@ -10,6 +10,8 @@ import pytest
 
 from latenz.store.run import Run
 
+pytestmark = pytest.mark.boots
+
 LATENZ = Path(__file__).parents[3] / "latenz"
 EXPERIMENT = """
 name = "linux"

@@ -10,6 +10,8 @@ from latenz.boards.pair_firmware import SIDES, PairTask, carry_out, image
 from latenz.boards.setup import ensure_boards
 from latenz.errors import BadInput
 
+pytestmark = pytest.mark.boots
+
 POINTS = 150  # restarts of each kind of channel in each test
 LETTERS = 1500
 TICK_US = 7  # turns end in the midst of copies

@@ -11,6 +11,8 @@ from latenz.experiment.schema import Experiment
 from latenz.model import TimeBase
 from latenz.store.run import Run
 
+pytestmark = pytest.mark.boots
+
 EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 SAMPLES = 300
 WAYS = {

@@ -15,6 +15,8 @@ from latenz.report.distribution import Distribution, pooled
 from latenz.report.figures import figures
 from latenz.report.pools import choices, lines_of
 
+pytestmark = pytest.mark.proofs
+
 CHROMIUM = "/usr/bin/chromium"
 
 

@@ -13,6 +13,8 @@ from latenz.statistics import summarize
 from latenz.statistics.joint import jointly
 from latenz.store.run import RunWriter
 
+pytestmark = pytest.mark.boots
+
 _PERIOD_NS = 1_000_000
 _N = 20_000  # 20 s: more than what showing 1/s takes
 _WIDE = "1ms@1/s"

@@ -13,6 +13,8 @@ from latenz.model import Metadata, SampleSet, TimeBase
 from latenz.statistics import quantile_intervals
 from latenz.statistics.stretches import CELLS, DEGREES, LONG, Share, Spread, cut
 
+pytestmark = pytest.mark.proofs
+
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(CELLS, 700), st.integers(1, 9), st.integers(0, 2**32), st.integers(1, 40))

@@ -16,6 +16,8 @@ from latenz.statistics import TailFit, TailRefusal, fit_peaks, fit_tail
 from latenz.statistics.clusters import Exceedances
 from latenz.statistics.mixture import MixedTail
 
+pytestmark = pytest.mark.proofs
+
 DAY_NS = 86_400 * 10**9
 REAL = Path(__file__).parents[1] / "data/tails"
 

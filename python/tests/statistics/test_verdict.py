@@ -24,6 +24,8 @@ from latenz.statistics.joint import jointly, over_runs
 from latenz.statistics.lateness import Lateness, pause_ns
 from latenz.statistics.sentence import length
 
+pytestmark = pytest.mark.proofs
+
 PERIOD_NS = 1_000_000
 SECOND = 1000  # activations
 TRIALS = 300

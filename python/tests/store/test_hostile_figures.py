@@ -9,6 +9,8 @@ import pytest
 from latenz.model import Metadata, SampleSet
 from latenz.store.run import RunWriter
 
+pytestmark = pytest.mark.fuzzing
+
 ROOT = Path(__file__).parents[3]
 CELLS = {"cells": [[100, 10, 5], [900, 10, 5]], "n": 10, "sum_ns": 5000, "min_ns": 105}
 WHOLE = {

@@ -11,6 +11,8 @@ from latenz.traces.scene import Scene
 from latenz.traces.vcpu import GuestWait, VcpuTime
 from latenz.traces.wakeups import Window
 
+pytestmark = pytest.mark.boots
+
 VCPU, OTHER = 2001, 3001
 EVERY_NS, TAKEN_NS = 1_000, 300
 MANY = 100_000

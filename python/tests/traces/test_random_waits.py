@@ -10,6 +10,8 @@ from latenz.traces.scene import Scene
 from latenz.traces.vcpu import GuestWait, VcpuTime
 from latenz.traces.wakeups import Window, WindowKind
 
+pytestmark = pytest.mark.proofs
+
 _SCENES = int(os.environ.get("LATENZ_RANDOM_SCENES", "100"))
 _GROUPS, _WAITS = 10, 10
 _TWO_SIDES = 10 * _SCENES

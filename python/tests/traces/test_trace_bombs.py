@@ -28,6 +28,8 @@ from hostile import (
 
 from latenz.programs import probe_program
 
+pytestmark = pytest.mark.fuzzing
+
 MEBIBYTE = 1 << 20
 MOST_BYTES = 256 * MEBIBYTE
 LONGEST_S = 30

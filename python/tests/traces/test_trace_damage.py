@@ -12,6 +12,8 @@ from latenz.errors import BadInput
 from latenz.programs import probe_program
 from latenz.traces.reader import open_trace
 
+pytestmark = pytest.mark.fuzzing
+
 DATA = Path(__file__).parents[1] / "data" / "traces"
 NESTED = DATA / "nested-svm.dat"
 MEBIBYTE = 1 << 20

@@ -24,6 +24,8 @@ from latenz.tune.model import Entry
 from latenz.tune.plan import Choice, Plan, plan
 from latenz.tune.root import Root
 
+pytestmark = pytest.mark.proofs
+
 _CPU = "sys/devices/system/cpu"
 _POLICY = f"{_CPU}/cpufreq/policy2"
 _KVM = "sys/module/kvm/parameters"

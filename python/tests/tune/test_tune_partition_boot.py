@@ -19,6 +19,8 @@ from latenz.tune.lasting import Draft, Wish
 from latenz.tune.partition import add_lasting_partition
 from latenz.tune.root import Root
 
+pytestmark = pytest.mark.boots
+
 _INIT = """#!/bin/busybox sh
 /bin/busybox mount -t proc proc /proc
 /bin/busybox mount -t sysfs sys /sys

@@ -36,6 +36,8 @@ from latenz.tune.proof import (
 )
 from latenz.tune.transaction import find
 
+pytestmark = pytest.mark.proofs
+
 NEEDS_RESTART = "cmdline-skew-tick"
 
 

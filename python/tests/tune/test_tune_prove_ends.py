@@ -19,6 +19,8 @@ from latenz.tune.places import Place
 from latenz.tune.proof import Outcome, Record, Trial, Wanted, digest_of
 from latenz.tune.transaction import find
 
+pytestmark = pytest.mark.proofs
+
 VALUE = Path("/proc/sys/vm/stat_interval")
 TWO = "host-thp"
 ROOT_ALONE = pytest.mark.skipif(

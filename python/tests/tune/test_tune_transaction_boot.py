@@ -18,6 +18,8 @@ from small_machines import write_files
 from latenz.boards.packages import fetch
 from latenz.errors import BadInput
 
+pytestmark = pytest.mark.boots
+
 MENU = "boot/grub/grub.cfg"
 PROBE = """#!/bin/sh
 case "$*" in *device*) echo /dev/sda1 ;; *target=fs\\ *) echo ext2 ;; *) echo 1234-5678 ;; esac

@@ -10,6 +10,8 @@ import pytest
 
 from latenz.vm.heartbeat import Heartbeat
 
+pytestmark = pytest.mark.boots
+
 BOOT_STEPS = 500_000
 BEAT = "echo >>beats; "
 WORK = "while :; do :; done"

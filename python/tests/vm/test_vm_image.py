@@ -23,7 +23,8 @@ from latenz.vm.guest import export, guest
 from latenz.vm.run import MEASURING
 from latenz.vm.settings import ALTERNATIVES, TUNED
 
-pytestmark = pytest.mark.timeout(1500)  # the first use fetches packages and makes the guest
+# the first use fetches packages and makes the guest
+pytestmark = [pytest.mark.boots, pytest.mark.timeout(1500)]
 
 
 def output(*command, **options):

@@ -14,6 +14,8 @@ from latenz.tune.root import Root
 from latenz.vm import nested, nested_host
 from latenz.vm.settings import TUNED, VmSettings
 
+pytestmark = pytest.mark.boots
+
 
 def test_a_machine_is_placed_on_the_emulated_hosts_cpus():
     settings = nested.placed(VmSettings(tunings=TUNED))

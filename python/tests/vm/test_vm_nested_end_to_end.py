@@ -14,7 +14,8 @@ from latenz.store.run import Run
 from latenz.traces.reader import open_trace
 from latenz.vm import nested
 
-pytestmark = pytest.mark.timeout(1500)  # about a minute of CPU time; more if QEMU hangs
+# about a minute of CPU time; more if QEMU hangs
+pytestmark = [pytest.mark.boots, pytest.mark.timeout(1500)]
 
 PERIODS = 100
 EXPERIMENT = """
