@@ -172,20 +172,18 @@ void Hypervisor::settle_errors(Processor& processor) {
     ++processor.idle_errors;
     return;
   }
-  Partition& partition = partitions_[processor.running->partition];
-  const bool ran = partition.is_running();
-  partition.fault("asynchronous error", 0);
-  if (!ran || !processor.shares_time) return;
-  tdma_.settle(processor.running->partition,
-               partition.is_running() ? Outcome::restarted : Outcome::ended);
+  const PartitionIndex index = processor.running->partition;
+  const Outcome outcome = partitions_[index].fault("asynchronous error", 0);
+  if (outcome != Outcome::served && processor.shares_time) tdma_.settle(index, outcome);
 }
 
 Vcpu* Hypervisor::error(Processor& processor, std::uint64_t entered) {
   if (processor.running == &processor.idle) return idle_error(processor);
-  Partition& partition = partitions_[processor.running->partition];
-  partition.fault("asynchronous error", 0);
-  return partition_changed(processor, entered,
-                           partition.is_running() ? Outcome::restarted : Outcome::ended);
+  const PartitionIndex index = processor.running->partition;
+  const Outcome outcome = partitions_[index].fault("asynchronous error", 0);
+  if (outcome != Outcome::served) return partition_changed(processor, entered, outcome);
+  processor.longest_service = std::max(processor.longest_service, now() - entered);
+  return processor.running;
 }
 
 /// The first call tells how long the hypervisor has known of a trap, the second how long it took.

@@ -106,7 +106,8 @@ void Hypervisor::tell_partitions() const {
     Line line;
     line.add(first ? "" : ",").add(R"({"name":")").add(each.name());
     line.add(R"(","state":")").add(name_of(each.state())).add("\"");
-    add_figure(line, "faults", each.faults());
+    add_figure(line, "faults", each.health().faults());
+    add_figure(line, "expiries", each.health().expiries());
     add_figure(line, "restarts", each.restarts());
     add_figure(line, "progress", each.progress());
     add_figure(line, "lost_lines", Console::lost(each.vcpu.partition));

@@ -104,6 +104,24 @@ INSTANTIATE_TEST_SUITE_P(
               [](auto& made) { made.partition[0].images[0].target = 0x4020'0000; }},
         Wrong{"image: not in the partition's memory",
               [](auto& made) { made.partition[0].images[0].target = 0x3FFF'0000; }},
+        Wrong{"partition: reaction not 0 to 2",
+              [](auto& made) { std::memset(&made.partition[1].on_fault, 3, 1); }},
+        Wrong{"partition: reaction not 0 to 2",
+              [](auto& made) { std::memset(&made.partition[1].on_watchdog, 3, 1); }},
+        Wrong{"partition: time too long",
+              [](auto& made) { made.partition[1].watchdog_ns = 1ULL << 63U; }},
+        Wrong{"partition: time too long",
+              [](auto& made) { made.partition[1].restart_window_ns = 1ULL << 63U; }},
+        Wrong{"partition: more restarts than are timed",
+              [](auto& made) {
+                made.partition[1].restart_window_ns = 1;
+                made.partition[1].restarts = 17;
+              }},
+        Wrong{"partition: a watchdog needs slots",
+              [](auto& made) {
+                made.partition[1].watchdog_ns = 1;
+                made.partition[1].cpu = 1;
+              }},
         Wrong{"slot: no such partition", [](auto& made) { made.slot[1].partition = 2; }},
         Wrong{"slot: not of the first CPU", [](auto& made) { made.partition[1].cpu = 1; }},
         Wrong{"partition: its CPU is another's",

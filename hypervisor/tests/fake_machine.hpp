@@ -47,6 +47,10 @@ struct Partition {
 
   [[nodiscard]] static bool is_running() { return true; }
   [[nodiscard]] static std::uint64_t progress() { return 0; }
+  [[nodiscard]] static bool is_watched() { return false; }
+  [[nodiscard]] static latenz::hypervisor::Outcome watch(std::uint64_t /*tick*/, bool /*runs*/) {
+    return latenz::hypervisor::Outcome::served;
+  }
   void tell_first_slot(std::uint64_t tick) { first_slot = tick; }
 
   std::uint64_t first_slot = 0;

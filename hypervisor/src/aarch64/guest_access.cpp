@@ -226,9 +226,11 @@ constexpr std::uint64_t page_of(std::uint64_t address) {
   return address & ~(TranslationTable::page - 1);
 }
 
-Outcome fault(Partition& partition, const char* what, std::uint64_t address) {
-  partition.fault(what, address);
-  return partition.is_running() ? Outcome::restarted : Outcome::ended;
+/// If the guest goes on, it finds out as if a bus had answered so.
+Outcome fault(Partition& partition, const char* what, std::uint64_t syndrome) {
+  const Outcome outcome = partition.fault(what, fault_address());
+  if (outcome == Outcome::served) Vcpu::inject_abort(syndrome);
+  return outcome;
 }
 
 Outcome serve_data_abort(Partition& partition, std::uint64_t syndrome) {
@@ -244,7 +246,7 @@ Outcome serve_data_abort(Partition& partition, std::uint64_t syndrome) {
     access_device(partition.vcpu, *access, GuestMachine::console, partition.console);
     return Outcome::served;
   }
-  return fault(partition, "forbidden access", fault_address());
+  return fault(partition, "forbidden access", syndrome);
 }
 
 }  // namespace
@@ -262,7 +264,7 @@ Outcome serve_guest(Partition& partition) {
     case ExceptionClass::data_abort:
       return serve_data_abort(partition, syndrome);
     case ExceptionClass::instruction_abort:
-      return fault(partition, "forbidden instruction fetch", fault_address());
+      return fault(partition, "forbidden instruction fetch", syndrome);
   }
   Vcpu::inject_undefined();
   return Outcome::served;

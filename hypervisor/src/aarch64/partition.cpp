@@ -24,6 +24,7 @@ std::uint64_t attributes_of(const MappingEntry& mapping) {
 
 bool Partition::build(const Configuration& configuration, std::uint32_t index) {
   entry_ = &configuration.partition[index];
+  health_.begin(*entry_, Clock(CntFrequency::read()));
   Console::name(index, name());
   console.begin(index);
   tell(configuration, index);
@@ -89,6 +90,7 @@ void Partition::tell_slots(const Configuration& configuration) {
 }
 
 void Partition::tell_first_slot(std::uint64_t tick) {
+  health_.watch_from(tick);
   information_.first_slot = tick;
   Caches::write_back_line(&information_.first_slot);  // the guest may read past the caches
 }
@@ -146,6 +148,7 @@ bool Partition::map(const Configuration& configuration, std::uint32_t index) {
 
 void Partition::restart() {
   ++restarts_;
+  health_.watch_from(now());
   ready_.store(false, std::memory_order_release);
   vcpu.reset(GuestMachine::loader);
   vcpu.gic.reset();
@@ -162,16 +165,24 @@ void Partition::forget_translations() const {
   instruction_barrier();
 }
 
-void Partition::fault(const char* what, std::uint64_t address) {
-  ++faults_;
+Outcome Partition::react(Reaction reaction, const char* what, std::uint64_t program_counter,
+                         std::uint64_t address) {
   console.end_line();
-  Console::tell_fault(vcpu.partition, what, ElrEl2::read(), address);
-  if (!is_running()) return;
-  if ((entry_->flags & PartitionEntry::restart_on_fault) != 0 && faults_ <= entry_->restarts) {
-    restart();
-  } else {
+  Console::tell_fault(vcpu.partition, what, program_counter, address);
+  const Reaction becomes = health_.fault(is_running() ? reaction : Reaction::report, now());
+  if (becomes == Reaction::report) return Outcome::served;
+  if (becomes == Reaction::stop) {
     end(State::stopped);
+    return Outcome::ended;
   }
+  restart();
+  return Outcome::restarted;
+}
+
+Outcome Partition::watch(std::uint64_t tick, bool runs) {
+  if (!is_watched() || !is_running() || !health_.expires(progress(), tick)) return Outcome::served;
+  const std::uint64_t place = runs ? ElrEl2::read() : vcpu.program_counter;
+  return react(entry_->on_watchdog, "watchdog expired", place, 0);
 }
 
 }  // namespace latenz::hypervisor

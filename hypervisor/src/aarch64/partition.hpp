@@ -7,11 +7,14 @@
 #include <cstdint>
 #include <string_view>
 
+#include "aarch64/system_registers.hpp"
 #include "aarch64/translation_table.hpp"
 #include "aarch64/vcpu.hpp"
 #include "aarch64/virtual_console.hpp"
 #include "configuration.hpp"
+#include "health.hpp"
 #include "latenz/guest_machine.hpp"
+#include "machine.hpp"
 
 namespace latenz::hypervisor {
 
@@ -38,18 +41,26 @@ class Partition {
     vcpu.gic.reset();
   }
 
-  /// A guest did what it must not. It is stopped, or restarted if configured so; one that does not
+  /// A guest did what it must not: its health table says what becomes of that. One that does not
   /// run any more is told of only.
   ///
   /// @param what  lives on
-  void fault(const char* what, std::uint64_t address);
+  /// @return served if it goes on
+  Outcome fault(const char* what, std::uint64_t address) {
+    return react(entry_->on_fault, what, ElrEl2::read(), address);
+  }
+
+  [[nodiscard]] bool is_watched() const { return health_.is_watched(); }
+  /// Its watchdog, at the start of its slot; as fault().
+  /// @param runs whether the CPU executes it already
+  Outcome watch(std::uint64_t tick, bool runs);
 
   [[nodiscard]] std::string_view name() const { return text_of(entry_->name); }
   [[nodiscard]] std::uint32_t cpu() const { return entry_->cpu; }
   [[nodiscard]] std::uint64_t progress() const;
   /// @param tick when the first slot begins
   void tell_first_slot(std::uint64_t tick);
-  [[nodiscard]] std::uint32_t faults() const { return faults_; }
+  [[nodiscard]] const Health& health() const { return health_; }
   [[nodiscard]] std::uint32_t restarts() const { return restarts_; }
   [[nodiscard]] bool awaited() const {
     return (entry_->flags & PartitionEntry::says_ready) != 0 && is_running() &&
@@ -64,6 +75,8 @@ class Partition {
   VirtualConsole console;
 
  private:
+  Outcome react(Reaction reaction, const char* what, std::uint64_t program_counter,
+                std::uint64_t address);
   void tell(const Configuration& configuration, std::uint32_t index);
   void tell_slots(const Configuration& configuration);
   void tell_channels(const Configuration& configuration, std::uint32_t index);
@@ -77,7 +90,7 @@ class Partition {
   TranslationTable table_;
   std::atomic<State> state_ = State::running;  ///< other CPUs look at it, and at the next
   std::atomic<bool> ready_ = false;
-  std::uint32_t faults_ = 0;
+  Health health_;
   std::uint32_t restarts_ = 0;
   alignas(TranslationTable::page) InformationPage information_{};
   alignas(TranslationTable::page) ReportPage report_{};

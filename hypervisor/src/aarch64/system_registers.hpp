@@ -57,6 +57,7 @@ LATENZ_SYSTEM_REGISTER(VbarEl1, "vbar_el1");
 LATENZ_SYSTEM_REGISTER(ElrEl1, "elr_el1");
 LATENZ_SYSTEM_REGISTER(SpsrEl1, "spsr_el1");
 LATENZ_SYSTEM_REGISTER(EsrEl1, "esr_el1");
+LATENZ_SYSTEM_REGISTER(FarEl1, "far_el1");
 
 // The interface and the list registers of a GICv3 (Arm IHI 0069H, 12.2 and 12.4).
 LATENZ_SYSTEM_REGISTER(IccPriorityMask, "s3_0_c4_c6_0");    // ICC_PMR_EL1

@@ -103,8 +103,21 @@ void Vcpu::skip_instruction() {
 
 void Vcpu::inject_undefined() {
   constexpr std::uint64_t unknown_reason = 1ULL << 25U;  // class 0, a 32 bit instruction
+  inject(unknown_reason);
+}
+
+void Vcpu::inject_abort(std::uint64_t syndrome) {
+  constexpr std::uint64_t kept = (0x3FULL << 26U) | (1ULL << 25U) | (1ULL << 6U);  // class, IL, WnR
+  constexpr std::uint64_t external = 0x10;  // xFSC: not on a walk of tables
+  constexpr std::uint64_t from_el1 = 1ULL << 26U;
+  const bool at_el1 = (SpsrEl2::read() & 0x1CU) == 0x4;
+  FarEl1::write(FarEl2::read());
+  inject((syndrome & kept) | external | (at_el1 ? from_el1 : 0));
+}
+
+void Vcpu::inject(std::uint64_t syndrome) {
   const std::uint64_t state = SpsrEl2::read();
-  EsrEl1::write(unknown_reason);
+  EsrEl1::write(syndrome);
   ElrEl1::write(ElrEl2::read());
   SpsrEl1::write(state);
   ElrEl2::write(VbarEl1::read() + vector_offset(state & 0x1FU));

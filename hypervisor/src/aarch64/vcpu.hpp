@@ -50,8 +50,13 @@ struct Vcpu {
   /// Lets the guest take an exception to its EL1: an instruction that is undefined for it.
   static void inject_undefined();
 
+  /// Likewise an access or a fetch that was answered by an error: a synchronous external abort.
+  /// @param syndrome ESR_EL2 of the access
+  static void inject_abort(std::uint64_t syndrome);
+
  private:
   void load_state() const;
+  static void inject(std::uint64_t syndrome);
 };
 static_assert(offsetof(Vcpu, x) == 0 && offsetof(Vcpu, program_counter) == 256,
               "vectors.S knows where registers are");

@@ -91,6 +91,7 @@ class BasicTdma {
   void raise_if_permitted(std::uint16_t source, Instant arrival, std::uint64_t began);
   void mask(std::uint16_t source, std::uint64_t began);
   [[gnu::noinline]] void unmask();
+  [[gnu::noinline]] void watch();
   void arm_arrival_timer() const;
 
   // Visits:
@@ -126,10 +127,12 @@ class BasicTdma {
   std::uint64_t job_executed_ = 0;
   bool provoked_ = false;  ///< the guest that ran caused this visit
   bool job_runs_ = false;
-  bool short_way_ = false;  ///< the next arrival may go it, by what was when the guest went on
+  bool any_watched_ = false;  ///< the cycles count, and a partition has a watchdog
+  bool short_way_ = false;    ///< the next arrival may go it, by what was when the guest went on
   Unnoted unnoted_{};
   std::array<bool, Configuration::most_partitions> presented_{};
   std::span<Partition> partitions_;
+  Processor* processor_ = nullptr;
   ArrivalList arrivals_;
   TraceSections sections_;
   MeasuringRun run_;

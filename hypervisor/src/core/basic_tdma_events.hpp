@@ -40,6 +40,7 @@ template <SharedMachine Machine>
 BasicTdma<Machine>::Vcpu* BasicTdma<Machine>::start(Processor& processor,
                                                     std::uint64_t trap_ticks) {
   const Clock clock(machine_.counter_hz());
+  processor_ = &processor;
   begin_dispatcher(instant_of(machine_.now() + clock.nearest(time_to_begin_ns)));
   const std::uint64_t began = machine_.now();
   leave(processor, {}, began, InterruptId::slot_timer);  // after its last stamp: counts as leaving
@@ -62,6 +63,7 @@ void BasicTdma<Machine>::measure_from_here() {
   begin_dispatcher(epoch);
   for (const Partition& each : partitions_) {
     if (!each.is_running()) dispatcher_.stop(each.vcpu.partition);
+    any_watched_ = any_watched_ || each.is_watched();
   }
   const Configuration& configuration = plan_.configuration();
   arrivals_.begin(plan_.arrivals(), configuration.arrival_repeats, plan_.arrival_period(), epoch);
@@ -143,7 +145,19 @@ void BasicTdma<Machine>::switch_slot() {
   run_.note_slot(lateness);
   open(TraceKind::slot_switch, began, dispatcher_.owner(), 0, cut(lateness.ns()),
        static_cast<std::uint32_t>(dispatcher_.slot()));
+  if (any_watched_) watch();
   if (dispatcher_.any_masked()) unmask();
+}
+
+/// The watchdog of the slot's owner. It is looked at, and carried out, in the owner's own slots.
+template <SharedMachine Machine>
+void BasicTdma<Machine>::watch() {
+  Partition& owner = partitions_[dispatcher_.owner()];
+  const bool runs = processor_->running == &owner.vcpu;
+  const Outcome outcome = owner.watch(tick_of(dispatcher_.slot_start()), runs);
+  if (outcome == Outcome::served) return;
+  settle(dispatcher_.owner(), outcome);
+  if (outcome == Outcome::restarted && runs) owner.vcpu.load_anew();
 }
 
 template <SharedMachine Machine>

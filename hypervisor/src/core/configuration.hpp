@@ -32,10 +32,17 @@ struct ImageEntry {
   std::uint64_t size;    ///< a multiple of 64; 0: none
 };
 
+/// What becomes of a guest's fault.
+enum class Reaction : std::uint8_t {
+  stop,
+  restart,  ///< unless it was restarted too often: then stop
+  report,   ///< it is told and counted; an access fails in the guest, as on a bus
+};
+
 struct PartitionEntry {
-  static constexpr std::uint32_t restart_on_fault = 1U << 0U;  ///< otherwise it is stopped
   static constexpr std::uint32_t says_ready = 1U << 1U;  ///< interrupts begin once it has said so
   static constexpr std::uint32_t has_console = 1U << 2U;
+  static constexpr std::uint32_t most_timed_restarts = 16;  ///< `restarts` with a window
 
   Name name;
   std::uint32_t cpu;
@@ -46,8 +53,12 @@ struct PartitionEntry {
   std::uint64_t entry;         ///< guest physical address
   std::uint64_t argument;      ///< in x0
   std::array<ImageEntry, 4> images;
-  std::uint32_t restarts;  ///< after so many faults it is stopped all the same
-  std::uint32_t reserved;
+  std::uint32_t restarts;  ///< after so many by faults it is stopped all the same
+  Reaction on_fault;
+  Reaction on_watchdog;
+  std::uint16_t reserved;
+  std::uint64_t restart_window_ns;  ///< `restarts` are those of any such time; 0: of all
+  std::uint64_t watchdog_ns;        ///< its progress must not stay the same for so long; 0: it may
 };
 
 /// A slot of the TDMA cycle of the first CPU; no slot: one partition has it for itself.
@@ -113,7 +124,7 @@ struct ChannelEntry {
 
 struct Configuration {
   static constexpr std::uint64_t expected_magic = 0x5648'5A4E'4554'414C;  ///< "LATENZHV"
-  static constexpr std::uint32_t current_version = 5;
+  static constexpr std::uint32_t current_version = 6;
   static constexpr std::uint64_t address = 0x4040'0000;  ///< on every board
   static constexpr std::size_t most_partitions = 8;
   static constexpr std::size_t most_slots = 64;
@@ -154,11 +165,11 @@ struct Configuration {
   std::array<ChannelEntry, most_channels> channel;
 };
 
-static_assert(sizeof(PartitionEntry) == 184 && sizeof(SlotEntry) == 16);
+static_assert(sizeof(PartitionEntry) == 200 && sizeof(SlotEntry) == 16);
 static_assert(sizeof(SourceEntry) == 96 && sizeof(MappingEntry) == 32);
 static_assert(offsetof(Configuration, crc) == 16 && offsetof(Configuration, partition) == 120);
 static_assert(offsetof(Configuration, board) == 112, "start.S reads it");
-static_assert(sizeof(Configuration) == 120 + (8 * 184) + (64 * 16) + (32 * 96) + (32 * 32) +
+static_assert(sizeof(Configuration) == 120 + (8 * 200) + (64 * 16) + (32 * 96) + (32 * 32) +
                                            (32 * 8) + (1024 * 8) + (16 * 56));
 
 }  // namespace latenz::hypervisor

@@ -76,6 +76,21 @@ std::string_view problem_of(const Configuration& configuration, const PartitionE
   return {};
 }
 
+std::string_view problem_of_health(const PartitionEntry& partition, bool has_slots) {
+  if (partition.on_fault > Reaction::report || partition.on_watchdog > Reaction::report) {
+    return "partition: reaction not 0 to 2";
+  }
+  if (partition.restart_window_ns > INT64_MAX || partition.watchdog_ns > INT64_MAX) {
+    return "partition: time too long";
+  }
+  if (partition.restart_window_ns != 0 &&
+      partition.restarts > PartitionEntry::most_timed_restarts) {
+    return "partition: more restarts than are timed";
+  }
+  return partition.watchdog_ns != 0 && !has_slots ? "partition: a watchdog needs slots"
+                                                  : std::string_view();
+}
+
 /// Only slots let partitions share a CPU, and only the first.
 std::string_view problem_of_cpus(const Configuration& configuration) {
   std::uint32_t taken = 0;
@@ -307,6 +322,12 @@ std::string_view problem_of(const Configuration& configuration, const BoardRules
   std::string_view problem =
       first_problem(configuration.partition, configuration.partitions,
                     [&](const auto& each) { return problem_of(configuration, each, board.cpus); });
+  if (problem.empty()) {
+    problem =
+        first_problem(configuration.partition, configuration.partitions, [&](const auto& each) {
+          return problem_of_health(each, each.cpu == 0 && configuration.slots > 0);
+        });
+  }
   // In turn, as each relies on what those before it have checked.
   if (problem.empty()) problem = problem_of_cpus(configuration);
   if (problem.empty()) problem = problem_of_slots(configuration);

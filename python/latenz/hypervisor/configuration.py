@@ -11,11 +11,12 @@ from latenz.errors import BadInput
 from latenz.hypervisor.guest import Program
 from latenz.hypervisor.memory import CONFIGURATION, MEMORY_END, Region
 from latenz.system import Mode, Partition, Source, System
+from latenz.system.health import OnFault
 from latenz.system.hosting import GUEST_MEMORY, PROGRAMS, Device
 from latenz.toml_file import Place
 
 MAGIC = 0x5648_5A4E_4554_414C
-VERSION = 5
+VERSION = 6
 MOST_PARTITIONS, MOST_SLOTS, MOST_SOURCES = 8, 64, 32
 MOST_MAPPINGS, MOST_INTERRUPTS, MOST_DISTANCES = 32, 32, 1024
 MOST_IMAGES = 4
@@ -29,7 +30,7 @@ TRACE_RECORD_BYTES = 24
 _FRONT = struct.Struct("<Q3I")  # up to the checksum
 _COUNTS = struct.Struct("<7I8Q2I")
 _BOARD_AT = 112
-_PARTITION = struct.Struct("<32s2I5Q" + "3Q" * MOST_IMAGES + "2I")
+_PARTITION = struct.Struct("<32s2I5Q" + "3Q" * MOST_IMAGES + "I2BH2Q")
 _SLOT = struct.Struct("<2IQ")
 _SOURCE = struct.Struct("<32s6I2Q2I2Q")
 _MAPPING = struct.Struct("<2I3Q")
@@ -47,7 +48,8 @@ _TABLES = (
 )
 SIZE = _FRONT.size + _COUNTS.size + sum(entry.size * most for entry, most in _TABLES)
 
-_RESTART_ON_FAULT, _SAYS_READY, _HAS_CONSOLE = 1, 2, 4
+_SAYS_READY, _HAS_CONSOLE = 2, 4
+_REACTIONS: tuple[OnFault, ...] = ("stop", "restart", "report")
 _MONITORED, _IS_DEVICE = 1, 2
 _WRITABLE, _DEVICE = 1, 2
 _TRACE_ON = 1
@@ -191,7 +193,9 @@ def static_configuration(cells: Sequence[Cell]) -> bytes:
         flags = _HAS_CONSOLE if cell.has_console else 0
         own = (cell.memory.begin, GUEST_MEMORY, cell.memory.size, cell.program.entry, cell.argument)
         stored = _stored(cell.program, cell.images)
-        partitions.append(_PARTITION.pack(_name(cell.name), cell.cpu, flags, *own, *stored, 0, 0))
+        partitions.append(
+            _PARTITION.pack(_name(cell.name), cell.cpu, flags, *own, *stored, 0, 0, 0, 0, 0, 0)
+        )
     devices = [(number, device) for number, cell in enumerate(cells) for device in cell.devices]
     mappings = [_device(number, device) for number, device in devices]
     interrupts = [
@@ -229,14 +233,14 @@ def _partition(
     system: System, partition: Partition, program: Program, memory: Region, images: Iterable[Region]
 ) -> bytes:
     flags = _HAS_CONSOLE
-    if partition.on_fault == "restart":
-        flags |= _RESTART_ON_FAULT
     has_sources = any(source.partition == partition.name for source in system.sources)
     if has_sources or partition.guest in PROGRAMS:
         flags |= _SAYS_READY
     own = (memory.begin, GUEST_MEMORY, partition.memory, program.entry, 0)
     stored = _stored(program, images)
-    last = (partition.restarts, 0)
+    reactions = (partition.on_fault, partition.on_watchdog or partition.on_fault)
+    times = (partition.restart_window_ns, partition.watchdog_ns)
+    last = (partition.restarts, *map(_REACTIONS.index, reactions), 0, *times)
     return _PARTITION.pack(_name(partition.name), partition.cpu, flags, *own, *stored, *last)
 
 

@@ -10,6 +10,7 @@ from latenz.analysis.show import (
     print_titled,
 )
 from latenz.hypervisor.results import Costs, Measured, Sections
+from latenz.hypervisor.trace import PartitionStatistics
 
 _COSTS = {
     "slot_switch": "slot switch",
@@ -43,8 +44,23 @@ def print_run(run: Measured, bench: str) -> None:
             each.name, each.state, str(each.faults), str(each.restarts), f"{each.progress:,}"
         )
     console.print(table)
+    for each in run.statistics.partitions:
+        if each.faults:
+            console.print(in_words(each), markup=False, highlight=False)
     if run.costs and run.sections:
         print_costs(run.costs, run.sections, bench)
+
+
+def in_words(partition: PartitionStatistics) -> str:
+    """Return what its health table made of a partition that had faults."""
+    ways = {"stopped": "was stopped", "off": "switched itself off", "running": "runs on"}
+    ending = ways.get(partition.state, f"is {partition.state}")
+    found = [f"{partition.faults:,} fault{'s' * (partition.faults > 1)}"]
+    if partition.expiries:
+        every = partition.expiries == partition.faults
+        found.append("of its watchdog" if every else f"{partition.expiries:,} of its watchdog")
+    found.append(f"{partition.restarts:,} restart{'s' * (partition.restarts != 1)}")
+    return f"{partition.name} {ending}: {', '.join(found)}"
 
 
 def print_costs(costs: Costs, sections: Sections, bench: str) -> None:

@@ -80,6 +80,8 @@ class PartitionStatistics(_Told):
     name: str
     state: str
     faults: int = 0
+    expiries: int = 0
+    """Those of the faults that were its watchdog's."""
     restarts: int = 0
     progress: int = 0
     lost_lines: int = 0

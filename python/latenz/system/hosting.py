@@ -7,10 +7,11 @@ core/include/latenz/guest_machine.hpp.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latenz.errors import closest, shown
 from latenz.system.fields import BadField, check_name, check_whole, whole_number
+from latenz.system.health import OnFault, check_health, check_watchdog
 
 if TYPE_CHECKING:
     from latenz.system.model import System
@@ -39,9 +40,6 @@ _MOST_MEMORY = GUEST_END - GUEST_MEMORY
 PROGRAMS = ("worker", "victim")
 """Guests that come with Latenz: `worker` executes the bottom handlers of its partition's sources
 for as long as the system says and sleeps in between; `victim` counts in between instead."""
-
-OnFault = Literal["stop", "restart"]
-"""What becomes of a guest that does what it may not do."""
 
 MACHINE = (
     ("the interrupt controller", 0x0800_0000, 0x0802_0000),
@@ -108,7 +106,10 @@ class Partition:
         cpu: The processor: 0 for partitions with slots, another one for those without.
         on_fault: What becomes of a guest that does what it may not do.
         devices: Devices that it has for itself.
-        restarts: After so many faults it is stopped, though they restart it.
+        restarts: After so many restarts by faults it is stopped, though they restart it.
+        restart_window_ns: `restarts` are those of any such time; 0: those of the whole run.
+        watchdog_ns: How long its progress may stay the same; 0: as long as it likes.
+        on_watchdog: What becomes of it then; None: as of a fault.
     """
 
     name: str
@@ -118,6 +119,9 @@ class Partition:
     on_fault: OnFault = "stop"
     devices: tuple[Device, ...] = ()
     restarts: int = 10
+    restart_window_ns: int = 0
+    watchdog_ns: int = 0
+    on_watchdog: OnFault | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "devices", tuple(self.devices))
@@ -128,10 +132,7 @@ class Partition:
             raise BadField(self, ("guest",), what, 'write "worker", "victim" or a path')
         check_multiple(self, "memory", BLOCK, _MOST_MEMORY, BLOCK)
         check_whole(self, "cpu", 0, LAST_PROCESSOR, "")
-        if self.on_fault not in get_args(OnFault):
-            what = f"{shown(self.on_fault)} is no way out"
-            raise BadField(self, ("on_fault",), what, " or ".join(get_args(OnFault)))
-        check_whole(self, "restarts", 0, _MOST_EVENTS, "")
+        check_health(self)
         for at, device in enumerate(self.devices):
             if not isinstance(device, Device):
                 raise BadField(self, ("devices", at), f"{shown(device)} is no device", "Device")
@@ -235,6 +236,7 @@ def _check_processors(system: "System") -> None:
             raise BadField(system, ("hosted", at, "cpu"), what, "give each its own")
         if not has_slots:
             taken[partition.cpu] = partition.name
+        check_watchdog(system, at)
 
 
 def _check_ranges(system: "System", name: str) -> None:

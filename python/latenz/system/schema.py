@@ -12,7 +12,7 @@ from latenz.settings import Settings, Size, Time
 from latenz.system import hosting, model, trace
 from latenz.system.channels import Channel
 from latenz.system.fields import BadField
-from latenz.system.hosting import OnFault
+from latenz.system.health import OnFault
 from latenz.system.model import LatencyFrom, Mode, System
 from latenz.toml_file import Place, TomlFile, read_toml
 
@@ -152,6 +152,12 @@ class PartitionSettings(Settings):
     """What becomes of a guest that does what it may not do."""
     restarts: int = 10
     """With on_fault = "restart": after so many faults it is stopped all the same."""
+    restart_window: Time = 0
+    """The restarts are those of any such time; 0: those of the whole run."""
+    watchdog: Time = 0
+    """How long its progress may stay the same, looked at when its slots begin; 0: for ever."""
+    on_watchdog: OnFault | None = None
+    """What becomes of a guest whose watchdog expires; without it, what `on_fault` says."""
     devices: tuple[DeviceSettings, ...] = ()
     """Devices that the guest has for itself."""
 
@@ -272,6 +278,9 @@ def _partition(text: TomlFile[SystemFile], at: int) -> hosting.Partition:
         wanted.on_fault,
         devices,
         wanted.restarts,
+        wanted.restart_window,
+        wanted.watchdog,
+        wanted.on_watchdog,
     )
 
 

@@ -111,6 +111,12 @@ def _partition(partition: Partition, folder: Path) -> list[str]:
         f'on_fault = "{partition.on_fault}"',
         f"restarts = {partition.restarts}",
     ]
+    if partition.restart_window_ns:
+        lines.append(f"restart_window = {_time(partition.restart_window_ns)}")
+    if partition.watchdog_ns:
+        lines.append(f"watchdog = {_time(partition.watchdog_ns)}")
+    if partition.on_watchdog:
+        lines.append(f'on_watchdog = "{partition.on_watchdog}"')
     for device in partition.devices:
         lines += ["", "[[partition.devices]]", f"physical = {device.physical:#x}"]
         lines += [f"size = {device.size:#x}", f"interrupts = {list(device.interrupts)}"]

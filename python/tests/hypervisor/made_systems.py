@@ -52,6 +52,18 @@ def sources(draw, owners):
 
 
 @st.composite
+def watchdogs(draw):
+    """None, or what the health table says of one."""
+    if draw(st.booleans()):
+        return {}
+    return {
+        "restart_window_ns": draw(st.sampled_from([0, 50 * MS])),
+        "watchdog_ns": draw(st.integers(100 * MS, 200 * MS)),
+        "on_watchdog": "restart",
+    }
+
+
+@st.composite
 def systems(draw):
     """Systems with everything that system files can say."""
     owners = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
@@ -65,8 +77,10 @@ def systems(draw):
                 draw(st.sampled_from(["worker", "victim", DRIVER])),
                 draw(st.integers(1, 20)) << 21,
                 0,
-                draw(st.sampled_from(["stop", "restart"])),
+                draw(st.sampled_from(["stop", "restart", "report"])),
                 draw(st.sampled_from([(), (device,)])),
+                draw(st.integers(0, 16)),
+                **draw(watchdogs()),
             )
         )
     alone = draw(st.integers(0, 3))

@@ -48,6 +48,9 @@ void tell_partition(const PartitionEntry& each) {
   std::cout << "partition '" << text_of(each.name) << '\'';
   tell({each.cpu, each.flags, each.memory, each.memory_guest, each.memory_size, each.entry,
         each.argument});
+  std::cout << "health";
+  tell({each.restarts, static_cast<std::uint64_t>(each.on_fault),
+        static_cast<std::uint64_t>(each.on_watchdog), each.restart_window_ns, each.watchdog_ns});
   for (const ImageEntry& image : each.images) {
     std::cout << "image";
     tell({image.stored, image.target, image.size});

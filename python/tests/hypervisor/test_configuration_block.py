@@ -22,7 +22,8 @@ from latenz.system import Distances, Exponential, Periodic, write_system
 
 CORE = Path("hypervisor/src/core")
 READER = Path(__file__).parent / "read_block.cpp"
-RESTART, READY, CONSOLE = 1, 2, 4
+READY, CONSOLE = 2, 4
+REACTIONS = ["stop", "restart", "report"]
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +83,11 @@ def test_the_hypervisor_reads_what_the_system_says(tmp_path, reader, system):
         own = hosted.get(name)
         assert size == (own.memory if own else 8 << 20)
         assert (cpu, guest, entry, argument) == (own.cpu if own else 0, 2**30, 2**30, 0)
-        restarts = own is not None and own.on_fault == "restart"
         awaited = own is None or own.guest != DRIVER
         awaited = awaited or any(source.partition == name for source in system.sources)
-        assert flags == READY * awaited + CONSOLE + RESTART * restarts
+        assert flags == READY * awaited + CONSOLE
         assert memory % 2**21 == 0
+    assert lines(found, "health") == [health(hosted.get(name)) for name in names]
     assert lines(found, "slot") == [
         [names.index(slot.partition), slot.length_ns] for slot in system.slots
     ]
@@ -144,6 +145,14 @@ def test_the_hypervisor_reads_what_the_system_says(tmp_path, reader, system):
     assert lines(found, "arrival") == listed, "each source's own, in the order of their times"
     assert records > 5 * 60
     assert trace > 0
+
+
+def health(own):
+    if own is None:
+        return [10, 0, 0, 0, 0]
+    reactions = (own.on_fault, own.on_watchdog or own.on_fault)
+    times = (own.restart_window_ns, own.watchdog_ns)
+    return [own.restarts, *map(REACTIONS.index, reactions), *times]
 
 
 def expected_limit(arrival, late_ns):
