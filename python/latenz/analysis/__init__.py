@@ -17,8 +17,8 @@ from latenz.analysis.simulate import (
     SimulatedSource,
     Simulation,
     Simulator,
-    simulate,
 )
+from latenz.analysis.simulators import simulate
 
 __all__ = [
     "Bounds",

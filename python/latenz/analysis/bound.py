@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from latenz import _core
-from latenz.analysis.native import MODES, assumptions, core_system
+from latenz.analysis.native import MODES, assumptions, core_costs, core_system
 from latenz.durations import format_duration
-from latenz.system import Mode, System
+from latenz.system import Mode, Slot, System
+from latenz.system.processors import parts, shared_processors
 
 HORIZON_NS = 1_000_000_000
 """Busy windows beyond it count as past the horizon."""
@@ -63,7 +64,7 @@ class SourceBound:
         offset_ns: When in the busy window the interrupt arrives that fares worst.
         blocked_ns: Foreign slots, and switches into own ones.
         switches_ns: Slot switches in the form `interposed`.
-        shares: Of every source, in the order of the system.
+        shares: Of every source of its processor, in the order of the system.
     """
 
     name: str
@@ -143,6 +144,8 @@ def bound(system: System, mode: Mode | None = None, *, horizon_ns: int = HORIZON
         horizon_ns: Busy windows beyond it are given up.
     """
     mode = mode or system.mode
+    if len(shared_processors(system)) > 1:
+        return _of_processors(system, mode, horizon_ns)
     found = _core.bound(core_system(system), MODES[mode], horizon_ns)
     queues = {
         name: _queue(
@@ -159,18 +162,44 @@ def bound(system: System, mode: Mode | None = None, *, horizon_ns: int = HORIZON
     return Bounds(
         mode,
         tuple([SourceBound(each.name, *queues[each.partition]) for each in system.sources]),
-        _promises(system, found),
+        _promises(system.slots, found),
         assumptions(system),
     )
 
 
-def _promises(system: System, found: _core.SystemBound) -> tuple[PartitionPromise, ...]:
+def _of_processors(system: System, mode: Mode, horizon_ns: int) -> Bounds:
+    """Return the bounds of a system with slots on several processors, each by itself."""
+    sources: dict[str, SourceBound] = {}
+    promises: dict[str, PartitionPromise] = {}
+    for part in parts(system):
+        if part.system is not None:
+            found = bound(part.system, mode, horizon_ns=horizon_ns)
+            sources |= {each.name: each for each in found.sources}
+            own = found.partitions
+        else:
+            own = _promises(part.slots, _without_sources(system, part.slots))
+        promises |= {each.name: each for each in own}
+    return Bounds(
+        mode,
+        tuple(sources[each.name] for each in system.sources),
+        tuple(promises[name] for name in system.partitions),
+        assumptions(system),
+    )
+
+
+def _without_sources(system: System, slots: tuple[Slot, ...]) -> _core.SystemBound:
+    """Return what the core says of slots that nothing interrupts."""
+    numbers = {name: at for at, name in enumerate(dict.fromkeys(x.partition for x in slots))}
+    lengths = [(numbers[each.partition], each.length_ns) for each in slots]
+    core = _core.System(lengths, core_costs(system.platform), [])
+    return _core.bound(core, MODES["plain"], HORIZON_NS)
+
+
+def _promises(slots: tuple[Slot, ...], found: _core.SystemBound) -> tuple[PartitionPromise, ...]:
     """Return what each partition is promised, enforced and conforming."""
     enforced_ns, enforced_by_slot, modelled_ns, modelled_by_slot = found.promises
     own: dict[str, list[tuple[int, int]]] = {}
-    for slot, loss in zip(
-        system.slots, zip(enforced_by_slot, modelled_by_slot, strict=True), strict=True
-    ):
+    for slot, loss in zip(slots, zip(enforced_by_slot, modelled_by_slot, strict=True), strict=True):
         own.setdefault(slot.partition, []).append(loss)
     promises = []
     for name, in_slots in own.items():
@@ -181,15 +210,17 @@ def _promises(system: System, found: _core.SystemBound) -> tuple[PartitionPromis
 
 def printed_equations(system: System, *, horizon_ns: int = HORIZON_NS) -> tuple[Printed, ...]:
     """Return what Eqs. (11) and (16) of beckert2014 give for each source."""
-    core = core_system(system)
     eq11, eq16 = _core.Equation.eq11, _core.Equation.eq16
-    return tuple(
-        Printed(
-            _core.printed(core, number, eq11, horizon_ns),
-            _core.printed(core, number, eq16, horizon_ns),
-        )
-        for number in range(len(system.sources))
-    )
+    found: dict[int, Printed] = {}
+    for part in parts(system):
+        if part.system is None:
+            continue
+        core = core_system(part.system)
+        for at, number in enumerate(part.sources):
+            found[number] = Printed(
+                _core.printed(core, at, eq11, horizon_ns), _core.printed(core, at, eq16, horizon_ns)
+            )
+    return tuple(found[number] for number in range(len(system.sources)))
 
 
 # in the order of Verdict and Reason in core/include/latenz/bound.hpp

@@ -7,8 +7,10 @@ docs/check.md tells how it goes about.
 
 import csv
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,7 +21,10 @@ from latenz.analysis.simulate import Simulator
 from latenz.errors import BadInput
 from latenz.files import replacing
 from latenz.system import Mode, System
+from latenz.system.processors import parts, shared_processors
 from latenz.system.trace import COLUMNS
+
+EachT = TypeVar("EachT")
 
 EFFORT = 5000
 """Simulations for each source and each of its two bounds unless told otherwise."""
@@ -138,6 +143,8 @@ def check(
     if not 0 <= seed < 2**64:
         raise BadInput(f"{seed} is no seed", "seed", "give 0 to 2^64 - 1")
     mode = mode or system.mode
+    if len(shared_processors(system)) > 1:
+        return _of_processors(system, mode, effort, seed, horizon_ns, progress)
     core, count = core_system(system), len(system.sources)
     lawful, hostile = (
         _core.Adversary(core, MODES[mode], horizon_ns, seed, breaking) for breaking in (False, True)
@@ -147,6 +154,56 @@ def check(
     )
     sources = _checked(system, mode, horizon_ns, lawful, hostile)
     return Check(mode, effort, seed, sources, complete)
+
+
+def _of_processors(
+    system: System,
+    mode: Mode,
+    effort: int,
+    seed: int,
+    horizon_ns: int,
+    progress: Callable[[int], None],
+) -> Check:
+    """Search each processor by itself; arrivals of other processors' sources are empty."""
+    found: dict[int, CheckedSource] = {}
+    complete, before = True, 0
+
+    def told(earlier: int, done: int) -> None:
+        progress(earlier + done)
+
+    for part in parts(system):
+        if part.system is None:
+            continue
+        each = check(
+            part.system,
+            mode,
+            effort if complete else 1,
+            seed,
+            horizon_ns=horizon_ns,
+            progress=partial(told, before),
+        )
+        complete = complete and each.complete
+        before += 2 * effort * len(part.sources)
+        for number, source in zip(part.sources, each.sources, strict=True):
+            found[number] = _spread(source, part.sources, len(system.sources))
+    sources = tuple(found[number] for number in range(len(system.sources)))
+    return Check(mode, effort, seed, sources, complete)
+
+
+def _spread(source: CheckedSource, numbers: tuple[int, ...], count: int) -> CheckedSource:
+    """Return what was found on a processor with a stream for every source of the system."""
+
+    def spread(arrivals: Arrivals | None) -> Arrivals | None:
+        if arrivals is None:
+            return None
+        own = dict(zip(numbers, arrivals, strict=True))
+        return tuple(own.get(number, ()) for number in range(count))
+
+    return replace(
+        source,
+        arrivals_ns=spread(source.arrivals_ns),
+        enforced_arrivals_ns=spread(source.enforced_arrivals_ns),
+    )
 
 
 def _search(
@@ -212,6 +269,8 @@ def worst_arrivals(system: System, found: Check) -> Arrivals:
     the last one has been served, so far apart that the streams stay legal and that monitors do not
     remember it.
     """
+    if len(shared_processors(system)) > 1:
+        return _worst_of_processors(system, found)
     patterns = list(
         dict.fromkeys(each.arrivals_ns for each in found.sources if each.arrivals_ns is not None)
     )
@@ -226,6 +285,25 @@ def worst_arrivals(system: System, found: Check) -> Arrivals:
         cycles = end_ns // system.cycle_ns + 1
         start_ns += cycles * system.cycle_ns
     return tuple(map(tuple, streams))
+
+
+def _worst_of_processors(system: System, found: Check) -> Arrivals:
+    """Return the streams of each processor, whose times count from its own first cycle on."""
+    streams: dict[int, tuple[int, ...]] = {}
+    for part in parts(system):
+        if part.system is None:
+            continue
+        sources = tuple(
+            replace(each, arrivals_ns=each.arrivals_ns and _of(each.arrivals_ns, part.sources))
+            for each in _of(found.sources, part.sources)
+        )
+        own = worst_arrivals(part.system, replace(found, sources=sources))
+        streams |= dict(zip(part.sources, own, strict=True))
+    return tuple(streams[number] for number in range(len(system.sources)))
+
+
+def _of(every: tuple[EachT, ...], numbers: tuple[int, ...]) -> tuple[EachT, ...]:
+    return tuple(every[number] for number in numbers)
 
 
 def _served_ns(system: System, found: Check, pattern: Arrivals, last_ns: int) -> int:

@@ -1,7 +1,13 @@
 """What a search found, as terminal tables."""
 
 from latenz.analysis.check import Arrivals, Check, CheckedSource
-from latenz.analysis.show import console_for_tables, duration_or_dash, plain_table, print_titled
+from latenz.analysis.show import (
+    console_for_tables,
+    duration_or_dash,
+    partition_label,
+    plain_table,
+    print_titled,
+)
 from latenz.console import Console
 from latenz.system import System
 
@@ -18,7 +24,7 @@ def print_check(system: System, found: Check) -> None:
     for source, described in zip(found.sources, system.sources, strict=True):
         table.add_row(
             source.name,
-            described.partition,
+            partition_label(system, described.partition),
             duration_or_dash(source.wcrt_ns),
             duration_or_dash(source.highest_ns),
             "-" if source.ratio is None else f"{source.ratio:.3f}",

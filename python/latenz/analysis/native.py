@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from latenz import _core
 from latenz.system import Distances, Exponential, Monitor, Periodic, RecordedTrace, System
-from latenz.system.model import Arrival, Mode
+from latenz.system.model import Arrival, Mode, Platform
+from latenz.system.processors import check_one_processor, shared_processors
 
 MODES: dict[Mode, _core.Mode] = {
     "plain": _core.Mode.plain,
@@ -14,18 +15,16 @@ MODES: dict[Mode, _core.Mode] = {
 
 
 def core_system(system: System) -> _core.System:
-    """Return a system as the C++ core takes it; partitions are numbered by `System.partitions`."""
+    """Return a system as the C++ core takes it; partitions are numbered by `System.partitions`.
+
+    Raises:
+        BadInput: Its slots are of several processors.
+    """
+    check_one_processor(system)
     numbers = {name: number for number, name in enumerate(system.partitions)}
-    platform = system.platform
     return _core.System(
         [(numbers[slot.partition], slot.length_ns) for slot in system.slots],
-        _core.Costs(
-            platform.slot_switch_ns,
-            platform.monitor_ns,
-            platform.schedule_ns,
-            platform.context_switch_ns,
-            platform.limit_ns,
-        ),
+        core_costs(system.platform),
         [
             _core.Source(
                 numbers[source.partition],
@@ -37,6 +36,17 @@ def core_system(system: System) -> _core.System:
             )
             for source in system.sources
         ],
+    )
+
+
+def core_costs(platform: Platform) -> _core.Costs:
+    """Return what the hypervisor costs as the C++ core takes it."""
+    return _core.Costs(
+        platform.slot_switch_ns,
+        platform.monitor_ns,
+        platform.schedule_ns,
+        platform.context_switch_ns,
+        platform.limit_ns,
     )
 
 
@@ -99,6 +109,11 @@ def assumptions(system: System) -> tuple[str, ...]:
             )
         elif isinstance(source.arrival, Exponential) and source.arrival.min_distance_ns > 0:
             found.append(f"arrivals of {source.name} keep their minimum distance, whatever else")
+    if len(shared_processors(system)) > 1:
+        found.append(
+            "each processor is bounded by itself: what others take from it by caches, memory and "
+            "bus is in the costs only as far as they were measured with all of them at work"
+        )
     return tuple(found)
 
 

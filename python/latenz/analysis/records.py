@@ -8,19 +8,23 @@ from threading import Event
 
 import numpy as np
 
-from latenz.analysis.simulate import HANDLINGS, Irqs, Simulator, simulated_irqs
+from latenz.analysis.simulate import HANDLINGS, Irqs, simulated_irqs
+from latenz.analysis.simulators import AnySimulator
 from latenz.files import replacing
 from latenz.progress import counting
 from latenz.signals import stopped_by_signals
 from latenz.system import LatencyFrom, System
 
 
-def run_and_record(simulator: Simulator, path: Path | None, irqs: int | None, wanted: bool) -> None:
+def run_and_record(
+    simulator: AnySimulator, path: Path | None, irqs: int | None, wanted: bool
+) -> None:
     """Run a simulator to its end, or until SIGINT or SIGTERM; `Simulator.complete` tells which.
 
     Args:
         simulator: It watches interrupts if a path is given.
-        path: A Parquet file for every interrupt, in the order of their ends: source, handling,
+        path: A Parquet file for every interrupt, in the order of their ends, one
+            processor after the other: source, handling,
             arrival_ns, top_start_ns, end_ns, latency_ns.
         irqs: How many there are, for the progress bar.
         wanted: Whether a terminal gets a progress bar.

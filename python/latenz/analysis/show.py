@@ -11,6 +11,7 @@ from latenz.analysis.simulate import Simulation
 from latenz.console import Console
 from latenz.durations import format_duration
 from latenz.system import System
+from latenz.system.processors import processor_of, shared_processors
 
 _PIPE_WIDTH = 160  # where no terminal says how wide it is, nothing need be cut
 
@@ -43,6 +44,12 @@ def duration_or_dash(nanoseconds: float | None) -> str:
     return "-" if nanoseconds is None else format_duration(nanoseconds)
 
 
+def partition_label(system: System, name: str) -> str:
+    """Return a partition's name, with its processor where several have slots."""
+    several = len(shared_processors(system)) > 1
+    return f"{name}, processor {processor_of(system, name)}" if several else name
+
+
 def print_bounds(
     system: System,
     bounds: Bounds,
@@ -64,7 +71,7 @@ def print_bounds(
     for source, equations, described in zip(bounds.sources, printed, system.sources, strict=True):
         table.add_row(
             source.name,
-            described.partition,
+            partition_label(system, described.partition),
             duration_or_dash(source.wcrt_ns),
             duration_or_dash(source.enforced_ns),
             duration_or_dash(equations.eq11_ns),
@@ -132,7 +139,7 @@ def _print_promises(console: Console, system: System, bounds: Bounds) -> None:
         own_ns = sum(each.length_ns for each in system.slots if each.partition == promise.name)
         lost_ns = sum(promise.interference_ns_by_slot)
         table.add_row(
-            promise.name,
+            partition_label(system, promise.name),
             f"{lost_ns / own_ns:.2%}",
             ", ".join(map(format_duration, promise.interference_ns_by_slot)),
             ", ".join(map(format_duration, promise.conforming_interference_ns_by_slot)),

@@ -6,7 +6,7 @@ The rules are carried out by core/include/latenz/simulator.hpp.
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -230,15 +230,17 @@ class Simulator:
         )
 
 
-def simulate(system: System, mode: Mode | None = None, **options: Any) -> Simulation:
-    """Simulate to the end and return the figures; the options are those of `Simulator`."""
-    simulator = Simulator(system, mode, **options)
-    while not simulator.run():
-        pass
-    return simulator.outcome()
+class Watched(Protocol):
+    """What is simulated in steps, its interrupts watched."""
+
+    def run(self) -> bool:
+        """Go on; return whether all is done."""
+
+    def take_irqs(self) -> Irqs:
+        """Return the interrupts that ended since this was last called."""
 
 
-def simulated_irqs(simulator: Simulator) -> Iterator[Irqs]:
+def simulated_irqs(simulator: Watched) -> Iterator[Irqs]:
     """Run a simulator that watches interrupts; yield them in batches."""
     while True:
         done = simulator.run()

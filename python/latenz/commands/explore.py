@@ -115,6 +115,7 @@ def _plan(
     from latenz.analysis.explore.plan import MOST_CANDIDATES
     from latenz.analysis.options import limits_of, mode_of
     from latenz.system import read_system
+    from latenz.system.processors import check_one_processor
 
     if not deadline:
         raise BadInput("no deadline is given", "--deadline", "write for example can=300us")
@@ -122,6 +123,7 @@ def _plan(
         remedy = f"give 1 to {MOST_CANDIDATES}"
         raise BadInput(f"{candidates} is no number of candidates", "--candidates", remedy)
     described = read_system(system)
+    check_one_processor(described)
     described = replace(described, mode=mode_of(mode) or described.mode)
     return Plan(
         described,

@@ -1,7 +1,7 @@
 """`latenz simulate`: interrupt latencies of a system, simulated to the nanosecond."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,7 +10,6 @@ from latenz.errors import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
     from latenz.analysis import Simulation, Simulator
-    from latenz.analysis.simulate import Watch
 
 
 def command(
@@ -24,7 +23,9 @@ def command(
     ] = None,
     irqs: Annotated[
         int | None,
-        typer.Option(help="How many interrupts to draw from the arrival models. (default: 10000)"),
+        typer.Option(
+            help="How many interrupts to draw, on each processor with slots. (default: 10000)"
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of drawn arrivals.")] = 0,
     latency_from: Annotated[
@@ -56,29 +57,27 @@ def command(
     from latenz.analysis import Simulator
     from latenz.analysis.options import arrivals_of, latency_from_of, mode_of, window_of
     from latenz.analysis.records import run_and_record
+    from latenz.analysis.simulators import simulator_of
     from latenz.outputs import check_outputs
     from latenz.system import read_system
 
     check_outputs((records, picture, trace), (system, arrivals), force=force)
     described = read_system(system)
     times, most = arrivals_of(described, arrivals, irqs)
-    part = window_of(window, described)
-
-    def fresh(watch: "Watch") -> Simulator:
-        return Simulator(
-            described,
-            mode_of(mode),
-            arrivals=times,
-            irqs=most,
-            seed=seed,
-            latency_from=latency_from_of(latency_from),
-            watch=watch,
-        )
-
-    if picture or trace:
-        _draw(fresh("segments"), part, picture, trace)
-    simulator = fresh("irqs" if records else "figures")
-    run_and_record(simulator, records, most, wanted=not json)
+    drawn = bool(picture or trace or window)
+    part = window_of(window, described) if drawn else (0, 0)
+    options: dict[str, Any] = {
+        "mode": mode_of(mode),
+        "arrivals": times,
+        "irqs": most,
+        "seed": seed,
+        "latency_from": latency_from_of(latency_from),
+    }
+    if picture or trace:  # of one processor, as `window_of` has it
+        _draw(Simulator(described, **options, watch="segments"), part, picture, trace)
+    simulator = simulator_of(described, **options, watch="irqs" if records else "figures")
+    known = times is not None or isinstance(simulator, Simulator)  # how many there will be
+    run_and_record(simulator, records, most if known else None, wanted=not json)
     outcome = simulator.outcome()
     if json:
         _print_json(outcome)

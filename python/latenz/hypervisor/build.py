@@ -131,6 +131,7 @@ def build_system(
         BadInput: As `build`.
     """
     check_limits(system, where)
+    _check_processors(system, where)
     _check_devices(system, where)
     _check_senders(system, where)
     seen = as_stamped(system, chosen, where)
@@ -163,6 +164,15 @@ def _check_schedulable(system: System, mode: Mode, where: Where) -> None:
                 where(("source", at)),
                 "latenz bound tells more",
             )
+
+
+def _check_processors(system: System, where: Where) -> None:
+    """Refuse slots of other processors than the first."""
+    for at, each in enumerate(system.hosted):
+        if each.cpu and each.name in system.partitions:
+            what = f"{each.name!r} has slots on processor {each.cpu}"
+            remedy = "the hypervisor has slots on processor 0; bound and simulate take all"
+            raise BadInput(what, where(("partition", at, "cpu")), remedy)
 
 
 def _check_devices(system: System, where: Where) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from latenz.errors import closest
 from latenz.system.fields import BadField, check_name
 from latenz.system.hosting import GUEST_END, PAGE, check_multiple
+from latenz.system.processors import processor_of
 
 if TYPE_CHECKING:
     from latenz.system.model import Source, System
@@ -60,7 +61,17 @@ def check_channels(system: "System") -> None:
         names.append(channel.name)
         for attribute in ("sender", "receiver"):
             _check_end(system, at, attribute, getattr(channel, attribute))
+        _check_processor(system, at, channel)
         _check_doorbell(system, at, channel)
+
+
+def _check_processor(system: "System", at: int, channel: Channel) -> None:
+    """Check that the two share a processor: a doorbell is rung where it interrupts."""
+    sender, receiver = (processor_of(system, x) for x in (channel.sender, channel.receiver))
+    if sender != receiver:
+        what = f"{channel.sender!r} has processor {sender}, {channel.receiver!r} {receiver}"
+        remedy = "both ends of a channel share one; others take [[shared]] memory"
+        raise BadField(system, ("channels", at, "sender"), what, remedy)
 
 
 def _check_end(system: "System", at: int, attribute: str, name: str) -> None:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from latenz.errors import shown
 from latenz.system.fields import BadField, check_whole
+from latenz.system.processors import slots_of
 
 if TYPE_CHECKING:
     from latenz.system.hosting import Partition
@@ -57,7 +58,7 @@ def check_watchdog(system: "System", at: int) -> None:
         return
     place = ("hosted", at, "watchdog_ns")
     starts_ns, begin_ns = [], 0
-    for slot in system.slots:
+    for slot in slots_of(system, partition.cpu):
         if slot.partition == partition.name:
             starts_ns.append(begin_ns)
         begin_ns += slot.length_ns

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from latenz.errors import closest, shown
 from latenz.system.fields import BadField, check_name, check_whole, whole_number
 from latenz.system.health import OnFault, check_health, check_watchdog
+from latenz.system.processors import shared_processors
 
 if TYPE_CHECKING:
     from latenz.system.model import System
@@ -103,7 +104,8 @@ class Partition:
         guest: One of `PROGRAMS`, or the path of a raw binary or an ELF file. In a system file it
             is relative to the file.
         memory: Bytes, a multiple of 2 MiB.
-        cpu: The processor: 0 for partitions with slots, another one for those without.
+        cpu: The processor. Partitions with slots share theirs by them; one without slots has it
+            for itself, and it is not 0.
         on_fault: What becomes of a guest that does what it may not do.
         devices: Devices that it has for itself.
         restarts: After so many restarts by faults it is stopped, though they restart it.
@@ -199,6 +201,8 @@ def check_hosting(system: "System") -> None:
         return
     _check_names(system)
     _check_processors(system)
+    for at in range(len(system.hosted)):
+        check_watchdog(system, at)
     for name in (*system.partitions, *(each.name for each in system.hosted)):
         _check_ranges(system, name)
     _check_interrupts(system)
@@ -221,22 +225,23 @@ def _check_names(system: "System") -> None:
 
 
 def _check_processors(system: "System") -> None:
+    """Check that partitions share processors by slots only; unlisted ones have processor 0."""
+    shared = set(shared_processors(system))
     taken: dict[int, str] = {}
     for at, partition in enumerate(system.hosted):
-        has_slots = partition.name in system.partitions
-        if has_slots and partition.cpu:
-            what = f"{partition.name!r} has slots, which are of processor 0"
-            raise BadField(system, ("hosted", at, "cpu"), what, "leave it out")
-        if not has_slots and not partition.cpu:
+        if partition.name in system.partitions:
+            continue
+        place = ("hosted", at, "cpu")
+        if not partition.cpu:
             what = f"{partition.name!r} has neither a slot nor a processor of its own"
-            remedy = f"give it a slot or cpu = 1 to {LAST_PROCESSOR}"
-            raise BadField(system, ("hosted", at, "cpu"), what, remedy)
-        if not has_slots and partition.cpu in taken:
+            raise BadField(system, place, what, f"give it a slot or cpu = 1 to {LAST_PROCESSOR}")
+        if partition.cpu in shared:
+            what = f"{partition.name!r} has no slot on processor {partition.cpu}, which has slots"
+            raise BadField(system, place, what, "give it a slot, or a processor without any")
+        if partition.cpu in taken:
             what = f"{taken[partition.cpu]!r} has processor {partition.cpu} for itself"
-            raise BadField(system, ("hosted", at, "cpu"), what, "give each its own")
-        if not has_slots:
-            taken[partition.cpu] = partition.name
-        check_watchdog(system, at)
+            raise BadField(system, place, what, "give each its own, or slots")
+        taken[partition.cpu] = partition.name
 
 
 def _check_ranges(system: "System", name: str) -> None:

@@ -26,6 +26,7 @@ from latenz.system.hosting import (
     SharedMemory,
     check_hosting,
 )
+from latenz.system.processors import check_one_processor
 
 if TYPE_CHECKING:
     import numpy as np
@@ -370,17 +371,19 @@ class Platform:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Slots and sources on one processor.
+    """Slots and sources on one processor, or on several that each have a cycle of their own.
 
     Attributes:
         platform: What the hypervisor costs.
-        slots: One TDMA cycle in order, from time 0; each longer than the slot switch.
+        slots: One TDMA cycle in order, from time 0; each longer than the slot switch. Those of
+            partitions that are hosted on another processor make its cycle (`processors.parts`).
         sources: At least one, no two of one name, each of a partition that has a slot. In this
             order arrivals at equal times are served.
         mode: How interrupts in foreign slots are handled.
         latency_from: Where latencies begin.
         hosted: What the hypervisor puts into partitions; those that are not listed are hosted as
-            `Partition` does by default. A listed one without a slot has a processor for itself.
+            `Partition` does by default, on processor 0. A listed one without a slot has its
+            processor for itself.
         shared: Memory that the hypervisor shows to several partitions.
         channels: From one partition to another, each with a doorbell among the sources.
     """
@@ -414,7 +417,13 @@ class System:
 
     @property
     def cycle_ns(self) -> int:
-        """The length of one TDMA cycle."""
+        """The length of one TDMA cycle.
+
+        Raises:
+            BadInput: Several processors have slots, each a cycle of its own.
+        """
+        if self.hosted:
+            check_one_processor(self)
         return sum(slot.length_ns for slot in self.slots)
 
     @property

@@ -44,7 +44,7 @@ class PolicySettings(Settings):
 
 
 class SlotSettings(Settings):
-    """One slot of the TDMA cycle."""
+    """One slot of the TDMA cycle of its partition's processor."""
 
     partition: str
     length: Time
@@ -147,7 +147,7 @@ class PartitionSettings(Settings):
     memory: Size = 4 * hosting.BLOCK
     """A multiple of 2 MiB."""
     cpu: int = 0
-    """The processor of a partition without slots, 1 to 3."""
+    """The processor, 0 to 3; partitions with slots share theirs by them."""
     on_fault: OnFault = "stop"
     """What becomes of a guest that does what it may not do."""
     restarts: int = 10

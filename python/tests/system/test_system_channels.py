@@ -64,6 +64,7 @@ MISTAKES = [
     (SOUND, "0x70000000", "0x70000800", "channel[1].address: 0x70000800 is no multiple of 4 KiB"),
     (SOUND, "0x70000000", "0x40000000", "channel[1].address: 0x40000000 to 0x40003fff lies over"),
     (ALONE, 'from = "camera"', 'from = "alone"', "channel[1].from: 'alone' has no slot; both ends"),
+    (ALONE, '"alone"', '"camera"', "channel[1].from: 'camera' has processor 1, 'control' 0; both"),
     (DEVICE, "", "", "channel[1].doorbell: 'frame ready' is a device's; take another source"),
     (SECOND, "", "", "channel[2].name: a second one is named 'frames'"),
     (SOUND, ARRIVAL, 'arrival = { kind = "exponential", mean = "1 ms" }',

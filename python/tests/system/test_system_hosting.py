@@ -118,7 +118,11 @@ MISTAKES = [
     ('"restart"', '"stop"\nrestart_window = 5', ":27: partition[1].restart_window: nothing restar"),
     ('"restart"', '"stop"\nwatchdog = "1 us"', ":27: partition[1].watchdog: 1000 ns is shorter"),
     ("cpu = 1", "cpu = 1\nwatchdog = 5", ":30: partition[2].watchdog: a watchdog is looked at whe"),
-    ('name = "P2"\n', 'name = "P2"\ncpu = 2\n', "partition[1].cpu: 'P2' has slots, which are of"),
+    (
+        'name = "P2"\n',
+        'name = "P2"\ncpu = 1\n',
+        ":30: partition[2].cpu: 'alone' has no slot on processor 1, which has slots; give it a",
+    ),
     ("cpu = 1", "cpu = 0", ":29: partition[2].cpu: 'alone' has neither a slot nor a processor"),
     ("cpu = 1", "cpu = 4", ":29: partition[2].cpu: is 4; give at most 3"),
     ('name = "P2"', 'name = "alone"', ":28: partition[2].name: a second one is named 'alone'"),

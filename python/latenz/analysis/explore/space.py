@@ -25,6 +25,7 @@ from latenz.system import (
     System,
 )
 from latenz.system.model import LONGEST_NS
+from latenz.system.processors import check_one_processor
 
 Choice: TypeAlias = tuple[int, ...]
 
@@ -63,9 +64,13 @@ class Space:
         system: The one to start from; its mode counts.
         shares: The least share of the cycle, slot switches included, that partitions need; those
             not named keep what they have.
+
+    Raises:
+        BadInput: Its slots are of several processors.
     """
 
     def __init__(self, system: System, shares: Mapping[str, Fraction] | None = None) -> None:
+        check_one_processor(system)
         self.given = analysed(system)
         self._partitions = system.partitions
         self._totals = [
