@@ -255,6 +255,7 @@ def main() -> int:
     if unknown := set(arguments.targets) - set(names):
         parser.error(f"{', '.join(sorted(unknown))}: no target; there is: {', '.join(names)}")
     chosen = [each for each in TARGETS if each.name in (arguments.targets or names)]
+    chosen.sort(key=lambda each: each.language, reverse=True)  # those in Python take longest
     limit_of_each = f"-max_total_time={arguments.seconds}"
     if arguments.runs:
         limit_of_each = f"-runs={arguments.runs}"
