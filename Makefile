@@ -70,7 +70,7 @@ lint: lint-python ## formatters, linters and type checkers; changes nothing
 	$(venv)/clang-format --dry-run --Werror $(cpp)
 	for preset in $(tidy_presets); do cmake --preset $$preset >/dev/null || exit; done
 	setup/merge-compile-commands $(tidy_presets)
-	printf '%s\n' $(filter-out $(not_tidied),$(filter %.cpp,$(cpp))) | xargs -P $$(nproc) -n 1 $(venv)/clang-tidy --quiet -p build
+	$(venv)/python setup/tidy $(filter-out $(not_tidied),$(filter %.cpp,$(cpp)))
 
 format: ## rewrite all sources in the house style
 	@setup/ensure test
