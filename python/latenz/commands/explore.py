@@ -123,7 +123,7 @@ def _plan(
         remedy = f"give 1 to {MOST_CANDIDATES}"
         raise BadInput(f"{candidates} is no number of candidates", "--candidates", remedy)
     described = read_system(system)
-    check_one_processor(described)
+    check_one_processor(described, str(system))
     described = replace(described, mode=mode_of(mode) or described.mode)
     return Plan(
         described,

@@ -122,11 +122,13 @@ def _described(
     settings: SimulationSettings, name: str, path: Path, where: Callable[[str], str]
 ) -> Described:
     from latenz.system import Exponential, RecordedTrace, read_system
+    from latenz.system.processors import check_one_processor
 
     if not _is_file(path):
         remedy = "name a system file, relative to this file"
         raise BadInput(f"there is no file {shown(str(path))}", where("system"), remedy)
     system = read_system(path)
+    check_one_processor(system, where("system"))
     text = path.read_text(encoding="utf-8")
     mode = settings.mode or system.mode
     endless = [each for each in system.sources if not isinstance(each.arrival, RecordedTrace)]

@@ -103,6 +103,7 @@ def build(
     """
     system, text = read_system_file(path)
     chosen: Mode = mode or system.mode
+    _check_processors(system, text.where)  # before arrivals are looked for on each of them
     raised = arrivals(system, chosen, listed, irqs, seed)
     return build_system(system, chosen, raised, text.where)
 

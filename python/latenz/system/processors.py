@@ -55,8 +55,12 @@ def parts(system: "System") -> tuple[Part, ...]:
     return tuple(_part(system, processor) for processor in processors)
 
 
-def check_one_processor(system: "System") -> None:
+def check_one_processor(system: "System", where: str = "system") -> None:
     """Refuse a system that has slots on several processors.
+
+    Args:
+        system: Whose slots they are.
+        where: Its file, for the message.
 
     Raises:
         BadInput: It has; what was asked for takes the cycle of one.
@@ -65,7 +69,7 @@ def check_one_processor(system: "System") -> None:
     if len(processors) > 1:
         listed = ", ".join(map(str, processors[:-1])) + f" and {processors[-1]}"
         what = f"processors {listed} have slots of their own"
-        raise BadInput(what, "system", "this takes a system whose slots are of one processor")
+        raise BadInput(what, where, "this takes a system whose slots are of one processor")
 
 
 def _part(system: "System", processor: int) -> Part:

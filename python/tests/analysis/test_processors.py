@@ -21,7 +21,7 @@ from latenz.analysis.simulate import HANDLINGS, simulated_irqs
 from latenz.analysis.simulators import simulator_of
 from latenz.errors import BadInput
 from latenz.system import Mode, Partition, System, read_system, write_system
-from latenz.system.processors import parts, shared_processors
+from latenz.system.processors import check_one_processor, parts, shared_processors
 
 TEXT = Path("docs/systems.md").read_text()
 [EXAMPLE] = [
@@ -29,6 +29,10 @@ TEXT = Path("docs/systems.md").read_text()
     for content in re.findall(r"^```toml\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
     if "processor 1: a cycle" in content
 ]
+ON_PROCESSOR_1 = EXAMPLE[: EXAMPLE.index("[[partition]]")] + "".join(
+    f'[[partition]]\nname = "{name}"\ncpu = 1\n'
+    for name in ("control", "logging", "vision", "network")
+)
 MODES: tuple[Mode, ...] = get_args(Mode)
 HORIZON_NS = 200_000_000
 KINDS = pytest.mark.parametrize(
@@ -229,7 +233,6 @@ def test_every_irq_of_all_processors_is_recorded(tmp_path: Path) -> None:
         ("simulate", "{path}", "--picture", "{folder}/schedule.svg"),
         ("simulate", "{path}", "--trace", "{folder}/schedule.json"),
         ("explore", "{path}", "--deadline", "can=300us"),
-        ("hypervisor", "build", "{path}", "-o", "{folder}/image.elf"),
     ],
     ids=lambda arguments: " ".join(arguments[::2]),
 )
@@ -238,24 +241,22 @@ def test_what_takes_one_processor_says_so_in_a_line(
 ) -> None:
     path = written(tmp_path)
     done = run(*(each.format(path=path, folder=tmp_path) for each in arguments), code=2)
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert "processors 0 and 1 have slots of their own; this takes a system" in done.stderr
+    [told] = [line for line in done.stderr.splitlines() if line.startswith("latenz: ")]
+    assert "processors 0 and 1 have slots of their own; this takes a system" in told
     assert [each.name for each in tmp_path.iterdir()] == ["system.toml"]
 
 
-def test_the_hypervisor_refuses_slots_of_another_processor(tmp_path: Path) -> None:
-    text = EXAMPLE[: EXAMPLE.index("[[partition]]")]
-    hosted = "".join(
-        f'[[partition]]\nname = "{name}"\ncpu = 1\n'
-        for name in ("control", "logging", "vision", "network")
-    )
-    (tmp_path / "system.toml").write_text(text + hosted)
-    path = str(tmp_path / "system.toml")
-    done = run("hypervisor", "build", path, "-o", str(tmp_path / "x.elf"), code=2)
+@pytest.mark.parametrize("alike", [EXAMPLE, ON_PROCESSOR_1], ids=["two", "the second alone"])
+@pytest.mark.parametrize("verb", ["build", "run", "costs"])
+def test_the_hypervisor_refuses_slots_of_another_processor(
+    tmp_path: Path, verb: str, alike: str
+) -> None:
+    (tmp_path / "system.toml").write_text(alike)
+    done = run("hypervisor", verb, str(tmp_path / "system.toml"), "-o", str(tmp_path / "x"), code=2)
     assert re.search(
-        r"system\.toml:\d+: partition\[1\]\.cpu: 'control' has slots on processor 1; the",
-        done.stderr,
+        r"system\.toml:\d+: partition\[1\]\.cpu: '\w+' has slots on processor 1; the", done.stderr
     )
+    assert [each.name for each in tmp_path.iterdir()] == ["system.toml"]
 
 
 def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -283,3 +284,29 @@ def test_a_watchdog_is_looked_at_in_the_cycle_of_its_processor(tmp_path: Path) -
         BadInput, match="shorter than from one of its slots to the next; write at least 8"
     ):
         read_system(tmp_path / "system.toml")
+
+
+def test_an_experiment_says_where_it_names_such_a_system(tmp_path: Path) -> None:
+    written(tmp_path)
+    probe = '[probe.two]\nengine = "simulation"\nsystem = "system.toml"\nirqs = 10\n'
+    condition = '[[condition]]\nname = "quiet"\nbench = "simulation"\nprobe = "two"\n'
+    (tmp_path / "plan.toml").write_text(f'name = "short"\n{probe}{condition}')
+    done = run("run", str(tmp_path / "plan.toml"), "-o", str(tmp_path / "run"), code=2)
+    assert "plan.toml:4: probe.two.system: processors 0 and 1 have slots" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_three_processors_are_listed_and_each_is_bounded(tmp_path: Path) -> None:
+    text = EXAMPLE.replace('name = "network"\ncpu = 1', 'name = "network"\ncpu = 3')
+    (tmp_path / "system.toml").write_text(text)
+    system = read_system(tmp_path / "system.toml")
+    assert [len(part.slots) for part in parts(system)] == [2, 1, 1]
+    with pytest.raises(BadInput, match="processors 0, 1 and 3 have slots of their own"):
+        check_one_processor(system)
+    both = bound(example(tmp_path)).of("ethernet").wcrt_ns
+    alone = bound(system).of("ethernet").wcrt_ns
+    assert both is not None
+    assert alone is not None
+    assert alone < both  # without the top handler of the camera
+    shares = {each.name: [x.source for x in each.shares] for each in bound(system).sources}
+    assert shares == {name: [name] for name in ("can", "camera", "ethernet")}
