@@ -13,6 +13,7 @@ from latenz.stacks.vm import HOST_LAYERS, VmStackSettings
 
 if TYPE_CHECKING:
     from latenz.experiment.condition import Condition
+    from latenz.traces.recording import Recorded
     from latenz.vm.settings import VmSettings
 
 _NESTED_S = 90
@@ -61,8 +62,7 @@ class Vm(Bench):
 
     def planned_ns(self, condition: "Condition") -> int:
         """Return about how long booting and measuring take."""
-        virtual_s = -(-condition.duration_ns // _NS)
-        return (_NESTED_S + _NESTED_FOR_VIRTUAL * virtual_s) * _NS
+        return nested_planned_ns(condition)
 
     def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
         """Run the machine, store the sample sets, and return an account."""
@@ -81,6 +81,12 @@ class Vm(Bench):
             return {**_measured(assignment, watch, known), **known}
         except BadInput as mistake:
             return {"state": "failed", "reason": str(mistake), **known}
+
+
+def nested_planned_ns(condition: "Condition") -> int:
+    """Return about how long a measurement on an emulated host takes, boot included."""
+    virtual_s = -(-condition.duration_ns // _NS)
+    return (_NESTED_S + _NESTED_FOR_VIRTUAL * virtual_s) * _NS
 
 
 def machine(stack: VmStackSettings) -> "tuple[VmSettings, tuple[str, ...]]":
@@ -162,17 +168,14 @@ def _nested(
         return {"state": "interrupted", "reason": "stopped before the machine sent anything"}
     known |= found.account
     stored = _store(assignment, found.sets)
-    told = _explained(assignment, found) if found.trace else {}
-    return {"state": "measured", "sample_sets": stored, **told}
+    return {"state": "measured", "sample_sets": stored, **_explained(assignment, found.recorded())}
 
 
-def _explained(assignment: Assignment, found: Any) -> dict[str, Any]:
-    """Return why the worst moments of a nested machine's trace were late."""
-    from latenz.traces.recording import Recorded, explained
+def _explained(assignment: Assignment, recorded: "Recorded | None") -> dict[str, Any]:
+    """Return why the worst moments of what was recorded were late; nothing if nothing was."""
+    from latenz.traces.recording import explained
 
-    guests = (found.guest_trace,) if found.guest_trace else ()
-    recorded = Recorded(paths=(found.trace,), late=(), notes=(), guests=guests)
-    return explained(recorded, assignment.writer.folder)
+    return explained(recorded, assignment.writer.folder) if recorded else {}
 
 
 def _here(
@@ -195,11 +198,17 @@ def _here(
     notes = _not_in_effect(wanted) if silicon else []
     made = guest(flavour(settings))
     found = measure(
-        settings, made, job, stopped=lambda: watch.stopped, tell=lambda p: _tell(watch, p)
+        settings,
+        made,
+        job,
+        trace=assignment.trace,
+        stopped=lambda: watch.stopped,
+        tell=lambda phase: _tell(watch, phase),
     )
     known |= found.account
     stored = _store(assignment, [_noted(each, notes) for each in found.sets])
     told = {"reason": found.trouble} if found.trouble else {}
+    told |= _explained(assignment, found.recorded)
     state = "interrupted" if found.stopped else "failed" if found.trouble else "measured"
     return {"state": state, "sample_sets": stored, "notes": notes, **told}
 

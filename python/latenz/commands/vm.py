@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from latenz.commands import Force
-from latenz.commands.judging import AcceptEmulated, Globs, Limits, asked_deadlines, exit_code
+from latenz.commands.judging import AcceptEmulated, Globs, Limits, asked_deadlines
 
 if TYPE_CHECKING:
     from latenz.model import Deadline
     from latenz.stacks.base import Job
-    from latenz.statistics import Summary
     from latenz.vm.guest import Guest
-    from latenz.vm.run import Measured
     from latenz.vm.settings import VmSettings
 
 command = typer.Typer(
@@ -177,147 +175,58 @@ def run(
     with_: _With = None,
     without: _Without = None,
     kernel: _Kernel = None,
-    accelerator: _Accelerator = "auto",
+    accelerator: Annotated[
+        str, typer.Option(help="kvm, tcg, kvm-in-tcg, or auto: KVM where it works.")
+    ] = "auto",
     vcpus: _Vcpus = 2,
     memory: _Memory = 1024,
     cpus: _Cpus = None,
     disk: _Disk = None,
     tap: _Tap = None,
     passthrough: _Passthrough = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Also record guest and host, and explain the worst.")
+    ] = False,
     json: _Json = False,
 ) -> int:
     """Measure in a virtual machine; what comes back is an ordinary run.
 
     Ends with 0 if all deadlines are met, 1 if one is violated, 3 if one could not be shown or is
     met in emulated time only, and 130 if interrupted: the guest is then asked for what it has.
+    With --trace what guest and host did is recorded, joined and told (latenz explain RUN).
+    The accelerator kvm-in-tcg is KVM on an emulated host, for machines without KVM.
 
     Example: latenz vm run --load stress-ng-cpu --duration 10s --deadline 50us -o results/vm
     """
-    from latenz.vm.host import check_devices, check_host
+    from latenz.commands.vm_run import NESTED, Plan, check, code, measured
+    from latenz.vm.host import check_devices
 
     deadlines = tuple(asked_deadlines(deadline, for_))
+    is_nested = accelerator == NESTED
     wanted = _settings(
-        tuned, with_, without, kernel, accelerator, vcpus, memory, cpus, disk, tap, passthrough
+        tuned,
+        with_,
+        without,
+        kernel,
+        "kvm" if is_nested else accelerator,
+        vcpus,
+        memory,
+        cpus,
+        disk,
+        tap,
+        passthrough,
+        NESTED,
     )
     name = "tuned" if tuned and not (with_ or without or kernel) else "default"
     name = name if name == "tuned" or not (with_ or without or kernel or tuned) else "chosen"
     job = _job(output, name, engine, load, duration, period, deadlines)
-    check_devices(wanted)  # before a guest is made for it, which may take minutes
-    settings, made, reason = _accelerated(wanted, accelerator)
-    check_host(settings)  # what is refused leaves no folder behind
-    measured = _measured(settings, made, job, reason, json)
-    return _code(*measured, accept_emulated)
-
-
-def _measured(
-    settings: "VmSettings", made: "Guest", job: "Job", reason: str, json: bool
-) -> "tuple[Measured, list[Summary]]":
-    """Measure, store and print; return what came, and the figures."""
-    import sys
-    from dataclasses import replace
-
-    from latenz import environment
-    from latenz.errors import BadInput
-    from latenz.model import TimeBase
-    from latenz.store.run import RunWriter
-
-    base = TimeBase.SILICON if settings.accelerator == "kvm" else TimeBase.VIRTUAL
-    metadata = job.metadata.model_copy(update={"time_base": base})
-    job = replace(job, metadata=metadata)
-    folder = job.folder.parent
-    writer = RunWriter(
-        folder.absolute(), command=sys.argv, environment={"host": environment.describe()}
-    )
-    job = replace(job, folder=writer.folder / job.folder.name)
-    status: Any = "failed"
-    try:
-        measured = _boot(settings, made, job, reason, json)
-        for each in measured.sets:
-            writer.add(each)
-        status = "interrupted" if measured.stopped else "failed" if measured.trouble else "complete"
-        writer.info.conditions.append(_told(job, measured, reason))
-    finally:
-        writer.close(status)
-    if measured.trouble and not measured.sets:
-        raise BadInput(measured.trouble, str(job.folder / "console.log"))
-    return _report(folder, job, measured, reason, json)
-
-
-def _boot(settings: "VmSettings", made: "Guest", job: "Job", reason: str, json: bool) -> "Measured":
-    from latenz.experiment.progress import Progress
-    from latenz.signals import noticed_signals
-    from latenz.vm.run import measure, planned_ns
-
-    if settings.accelerator == "tcg":
-        typer.echo(f"latenz: emulated, in virtual time: {reason}", err=True)
-    with noticed_signals() as stopped, Progress(wanted=not json) as progress:
-        progress.planned(planned_ns(settings, job))
-        progress.measuring(job.condition.name, planned_ns(settings, job))
-        return measure(
-            settings, made, job, stopped=stopped, tell=lambda phase: progress.update(phase, None)
-        )
-
-
-def _told(job: "Job", measured: "Measured", reason: str) -> dict[str, Any]:
-    """Return what the run keeps of how it was measured."""
-    state = "interrupted" if measured.stopped else "failed" if measured.trouble else "measured"
-    condition = job.condition
-    return {
-        "condition": condition.name,
-        "state": state,
-        **({"reason": measured.trouble} if measured.trouble else {}),
-        "accelerator_reason": reason,
-        "engine": {"name": condition.engine.engine, "settings": condition.engine.model_dump()},
-        "load": {"name": condition.load.kind, "settings": condition.load.model_dump()},
-        "sample_sets": [each.metadata.name for each in measured.sets],
-        **measured.account,
-    }
-
-
-def _report(
-    folder: Path, job: "Job", measured: "Measured", reason: str, json: bool
-) -> "tuple[Measured, list[Summary]]":
-    from latenz.statistics import summarize
-    from latenz.store.run import Run
-
-    run = Run.open(folder)
-    summaries = [summarize(each) for each in run.sample_sets]
-    account = measured.account
-    if json:
-        _print_json(
-            {
-                "run": str(folder),
-                "status": run.info.status,
-                "accelerator": account["accelerator"],
-                "accelerator_reason": reason,
-                "time_base": str(job.metadata.time_base),
-                "boot_wall_ns": account["boot_wall_ns"],
-                "without_effect": account["without_effect"],
-                "guest": account.get("guest"),
-                "sample_sets": [summary.to_json() for summary in summaries],
-            }
-        )
+    if is_nested:
+        plan = Plan(wanted, None, "KVM on an emulated host was asked for", job, trace)
     else:
-        from latenz.show import print_summaries
-
-        print_summaries(summaries)
-        if measured.trouble:
-            typer.echo(f"ended early: {measured.trouble}", err=True)
-        elif not measured.sets:
-            typer.echo("interrupted before anything was measured", err=True)
-        if account["without_effect"] and account["accelerator"] == "tcg":
-            typer.echo(f"without effect here: {', '.join(account['without_effect'])}")
-        typer.echo(f"run folder: {folder}")
-    return measured, summaries
-
-
-def _code(measured: "Measured", summaries: "list[Summary]", accept_emulated: bool) -> int:
-    from latenz.errors import EXIT_INTERRUPTED, EXIT_NOT_SHOWN
-
-    if measured.stopped:
-        return EXIT_INTERRUPTED
-    judged = exit_code(summaries, None, accept_emulated)
-    return judged or (EXIT_NOT_SHOWN if measured.trouble else 0)
+        check_devices(wanted)  # before a guest is made for it, which may take minutes
+        plan = Plan(*_accelerated(wanted, accelerator), job, trace)
+    check(plan)  # what is refused leaves no folder behind
+    return code(*measured(plan, json), accept_emulated)
 
 
 def _settings(
@@ -332,6 +241,7 @@ def _settings(
     disk: Path | None,
     tap: str | None,
     passthrough: str | None,
+    *more_accelerators: str,
 ) -> "VmSettings":
     """Return the machine that the options describe, on this host's isolated CPUs.
 
@@ -344,7 +254,7 @@ def _settings(
     from latenz.vm.settings import TUNED
 
     _ensure()
-    if accelerator not in (known := ("auto", "kvm", "tcg")):
+    if accelerator not in (known := ("auto", "kvm", "tcg", *more_accelerators)):
         what = f"{accelerator!r} is no accelerator"
         raise BadInput(what, "--accelerator", closest(accelerator, known))
     base = TUNED if tuned else frozenset[str]()

@@ -145,7 +145,7 @@ def of_run(path: Path) -> list[tuple[str, Path, Explained]]:
     for account in run.info.conditions:
         traces = [_file_of(path, str(each)) for each in account.get("traces", ())]
         if traces:
-            label = traces[0].parent.name
+            label = _label(traces[0], str(account["traces"][0]))
             names = account.get("sample_sets", ())
             sets = [each for each in run.sample_sets if each.metadata.name in names]
             guests = [_file_of(path, str(each)) for each in account.get("guest_traces", ())]
@@ -154,6 +154,11 @@ def of_run(path: Path) -> list[tuple[str, Path, Explained]]:
     if not found:
         raise BadInput("holds no trace", str(path), "record one with latenz run --trace")
     return found
+
+
+def _label(trace: Path, name: str) -> str:
+    """Return the folder of a condition: the first of its trace's name."""
+    return Path(name).parts[0] if "/" in name else trace.parent.name
 
 
 def _file_of(folder: Path, name: str) -> Path:

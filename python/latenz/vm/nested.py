@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from latenz.boards.images import Image
     from latenz.model import SampleSet
     from latenz.stacks.base import Job
+    from latenz.traces.recording import Recorded
     from latenz.tune.context import Context
     from latenz.tune.model import Entry
     from latenz.vm.settings import VmSettings
@@ -106,6 +107,15 @@ class Nested:
     account: dict[str, Any]
     trace: Path | None = None
     guest_trace: Path | None = None
+
+    def recorded(self) -> "Recorded | None":
+        """Return both sides' traces as they are explained; None without the host's."""
+        from latenz.traces.recording import Recorded
+
+        if self.trace is None:
+            return None
+        guests = (self.guest_trace,) if self.guest_trace else ()
+        return Recorded(paths=(self.trace,), late=(), notes=(), guests=guests)
 
 
 class Stopped(Exception):  # noqa: N818 - what the user wanted

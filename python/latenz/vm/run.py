@@ -3,7 +3,8 @@
 import io
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +16,19 @@ from latenz.model import SampleSet
 from latenz.stacks import guest_linux
 from latenz.unpacking import Damaged, members
 from latenz.vm.command import PROGRAM, TURN_US, arguments
-from latenz.vm.guest import Guest, guest_options
+from latenz.vm.guest import TRACE, Guest, guest_options
 from latenz.vm.host import check_host
 from latenz.vm.machine import Machine
 from latenz.vm.settings import VmSettings
 
 if TYPE_CHECKING:
     from latenz.stacks.base import Job
+    from latenz.traces.recording import Recorded, Recording
 
 MEASURING = "latenz: measuring since"
 """How the guest begins the line that it prints just before its engine starts."""
+MEASURED = "latenz: measured"
+"""The line that the guest prints just after its engine has ended."""
 _POLL_S = 0.1
 _BOOT_LIMIT_S = {"kvm": 120, "tcg": 600}
 _LAST_LIMIT_S = {"kvm": 60, "tcg": 300}
@@ -44,12 +48,14 @@ class Measured:
         trouble: Why not everything came; None if it did, or if it was stopped.
         stopped: Whether it was stopped early.
         account: What is kept of how it was measured.
+        recorded: The traces of host and guest; None without.
     """
 
     sets: list[SampleSet] = field(default_factory=list)
     trouble: str | None = None
     stopped: bool = False
     account: dict[str, Any] = field(default_factory=dict)
+    recorded: "Recorded | None" = None
 
 
 def measure(
@@ -57,6 +63,7 @@ def measure(
     guest: Guest,
     job: "Job",
     *,
+    trace: bool = False,
     stopped: Callable[[], bool] = lambda: False,
     tell: Callable[[str], None] = lambda _phase: None,
 ) -> Measured:
@@ -68,6 +75,7 @@ def measure(
         settings: The machine.
         guest: What it boots.
         job: What to measure; its folder takes logs and what was received.
+        trace: Also record what the guest's kernel does meanwhile and, under KVM, the host's.
         stopped: Asked now and then; True ends the measurement.
         tell: Called with each phase: "booting", "measuring", "sending".
 
@@ -76,10 +84,48 @@ def measure(
     """
     check_host(settings)
     job.folder.mkdir(parents=True, exist_ok=True)
-    with Machine(settings, guest, guest_options(settings, job), job.folder) as machine:
-        session = _Session(machine, job, stopped, tell)
-        session.run()
-        account = _account(settings, guest, machine, session)
+    options = guest_options(settings, job, trace=trace)
+    with _host_recording(settings, trace) as recording:
+        with Machine(settings, guest, options, job.folder) as machine:
+            session = _Session(machine, job, stopped, tell, recording)
+            session.run()
+            account = _account(settings, guest, machine, session)
+        if recording:
+            recording.stop()
+        on_host = recording.store(job.folder, ()) if recording else None
+    measured = _measured(settings, guest, job, session, account)
+    if trace:
+        measured.recorded = _both(on_host, job.folder / "received" / TRACE)
+    return measured
+
+
+def _host_recording(
+    settings: VmSettings, trace: bool
+) -> "AbstractContextManager[Recording | None]":
+    """Record what the host does, if its time is the guest's: only under KVM it is."""
+    from latenz.traces.recording import Recording
+
+    return Recording() if trace and settings.accelerator == "kvm" else nullcontext()
+
+
+def _both(on_host: "Recorded | None", of_guest: Path) -> "Recorded | None":
+    """Return what host and guest recorded; alone, the guest's trace stands for itself."""
+    from latenz.traces.recording import Recorded
+
+    guests = (of_guest,) if of_guest.exists() else ()
+    if on_host is not None and on_host.paths:
+        return replace(on_host, guests=guests)
+    return Recorded(guests, (), ()) if guests else None
+
+
+def _measured(
+    settings: VmSettings,
+    guest: Guest,
+    job: "Job",
+    session: "_Session",
+    account: dict[str, Any],
+) -> Measured:
+    """Return what a guest sent."""
     measured = Measured(stopped=session.asked, account=account)
     received = session.collector.received
     measured.trouble = session.trouble
@@ -99,6 +145,45 @@ def measure(
     ]
     account["guest"] = guest_account(job.folder / "received", settings.measured_cpu)
     return measured
+
+
+def measure_nested(
+    wanted: VmSettings,
+    job: "Job",
+    *,
+    trace: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
+    tell: Callable[[str], None] = lambda _phase: None,
+) -> Measured:
+    """Do the same on an emulated host that has KVM, in virtual time.
+
+    Args:
+        wanted: The machine; it has one vCPU there, and no tunings that poll.
+        job: What to measure.
+        trace: Also record what both kernels do.
+        stopped: Asked now and then; True ends the measurement, with nothing.
+        tell: Called with each phase.
+
+    Raises:
+        BadInput: Something cannot be had, or nothing that can be read came back.
+    """
+    from latenz.vm import nested
+
+    job.folder.mkdir(parents=True, exist_ok=True)
+    settings = nested.placed(wanted)
+    account = {
+        "accelerator": "kvm-in-tcg",
+        "settings": settings.model_dump(mode="json"),
+        "without_effect": dict.fromkeys(sorted(wanted.tunings - settings.tunings), "a real host"),
+        "boot_wall_ns": None,
+    }
+    try:
+        found = nested.run(nested.Wish(settings, job, trace=trace), stopped, tell)
+    except nested.Stopped:
+        return Measured(stopped=True, account=account)
+    account |= found.account
+    account["guest"] = guest_account(job.folder / "received", settings.measured_cpu)
+    return Measured(found.sets, account=account, recorded=found.recorded())
 
 
 def planned_ns(settings: VmSettings, job: "Job") -> int:
@@ -190,6 +275,7 @@ class _Session:
         job: "Job",
         stopped: Callable[[], bool],
         tell: Callable[[str], None],
+        recording: "Recording | None" = None,
     ) -> None:
         self.collector = Collector()
         self.trouble: str | None = None
@@ -198,6 +284,8 @@ class _Session:
         self._machine = machine
         self._stopped = stopped
         self._tell = tell
+        self._recording = recording
+        self._is_recorded = False
         self._results = self.collector.received.files.setdefault(guest_linux.RESULTS, bytearray())
         kind = machine.settings.accelerator
         self._boot_limit_s = _BOOT_LIMIT_S[kind]
@@ -237,6 +325,11 @@ class _Session:
         if self.boot_wall_ns is None and any(line.startswith(MEASURING) for line in received.lines):
             self.boot_wall_ns = self.elapsed_ns()
             self._tell("measuring")
+            if self._recording:
+                self._recording.start()
+        if self._recording and not self._is_recorded and MEASURED in received.lines:
+            self._recording.stop()  # what comes after would overwrite what was measured
+            self._is_recorded = True
 
     def _goes_on(self) -> bool:
         """Tell whether to go on listening; if not, `trouble` or `asked` says why."""

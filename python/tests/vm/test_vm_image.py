@@ -15,6 +15,7 @@ import pytest
 from latenz.boards import images
 from latenz.errors import BadInput
 from latenz.store.run import Run
+from latenz.traces.explaining import of_run
 from latenz.tune.catalogue import load
 from latenz.tune.check import check
 from latenz.tune.context import Context
@@ -134,7 +135,7 @@ def interrupted(tmp_path_factory):
     """Ten minutes are asked for; the run is interrupted soon after it began to measure."""
     folder = tmp_path_factory.mktemp("vm") / "run"
     command = [sys.executable, "-m", "latenz", "vm", "run", "--accelerator", "tcg", "--json"]
-    command += ["--duration", "10min", "--deadline", "50us", "-o", folder]
+    command += ["--trace", "--duration", "10min", "--deadline", "50us", "-o", folder]
     console = folder / "tuned/console.log"
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         began = None
@@ -174,6 +175,19 @@ def test_it_says_that_time_is_virtual_and_what_had_no_effect(interrupted):
     assert samples.metadata.kernel == f"{images.kernel_release('rt', 'amd64')} PREEMPT_RT"
     [account] = run.info.conditions
     assert account["boot_wall_ns"] == document["boot_wall_ns"] > 0
+
+
+def test_what_the_guest_recorded_comes_back_and_is_explained(interrupted):
+    """Emulation has no exits and its own time, so that the guest's side stands alone."""
+    document, run, folder = interrupted
+    [account] = run.info.conditions
+    assert document["traces"] == account["traces"] == ["tuned/received/trace.txt"]
+    assert "only the guest was recorded" in document["trace_notes"][0]
+    assert document["causes"] == account["causes"]
+    [(label, _, explained)] = of_run(folder)
+    assert label == "tuned"
+    assert label == "received" or label
+    assert len(explained.causes) == len(document["causes"]) > 0
 
 
 def test_nothing_of_it_is_left(interrupted):

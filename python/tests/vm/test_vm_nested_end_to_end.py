@@ -133,6 +133,41 @@ def test_the_guest_is_explained_with_its_host(run):
     assert any(share["side"] == "host" for each in of_guest for share in each["shares"])
 
 
+@pytest.fixture(scope="module")
+def single(tmp_path_factory) -> dict:
+    """What `vm run --trace` tells of a machine, one after the other with the experiment's."""
+    folder = tmp_path_factory.mktemp("vm")
+    command = [sys.executable, "-m", "latenz", "vm", "run", "--accelerator", "kvm-in-tcg"]
+    command += ["--default", "--trace", "--duration", "100ms", "--memory", "256", "--json"]
+    done = subprocess.run(
+        [*command, "-o", "run"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout) | {"folder": folder / "run"}
+
+
+def test_one_command_records_and_explains_guest_and_host(single):
+    assert (single["accelerator"], single["time_base"]) == ("kvm-in-tcg", "virtual")
+    assert single["traces"] == ["default/trace.dat"]
+    assert single["guest_traces"] == ["default/received/trace.txt"]
+    assert any("joined with the host's" in note for note in single["trace_notes"])
+    of_guest = [each for each in single["causes"] if each["guest"]]
+    assert of_guest
+    for each in of_guest:
+        assert sum(share["share_ns"] for share in each["shares"]) == each["latency_ns"]
+    assert any(share["side"] == "host" for each in of_guest for share in each["shares"])
+    assert account(single["folder"])["causes"] == single["causes"]
+
+
+def test_the_folder_is_explained_again_as_it_was(single):
+    command = [sys.executable, "-m", "latenz", "explain", single["folder"], "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    [told] = json.loads(done.stdout)["conditions"]
+    assert [each["latency_ns"] for each in told["causes"][:3]] == [
+        each["latency_ns"] for each in single["causes"][:3]
+    ]
+
+
 def test_the_run_tells_which_tunings_the_emulated_host_has_nothing_for(run):
     found = account(run)
     assert found["host_tunings"] == [

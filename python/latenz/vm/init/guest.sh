@@ -75,6 +75,7 @@ measuring=$!
 } &
 wait $measuring
 status=$?
+echo "latenz: measured"
 counters after
 [ "$(option trace)" ] && stop_trace
 [ $status = 0 ] || note "${measure%% *} ended with status $status: $(tail -n 1 /results/log)"
