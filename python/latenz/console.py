@@ -44,6 +44,10 @@ class Console(rich.console.Console):
     def file(self, file: IO[str]) -> None:
         self._file = file
 
+    def say(self, sentence: str | Text, style: str | None = None) -> None:
+        """Print a sentence: folded between words on a terminal, one line in a pipe."""
+        self.print(sentence, style=style, soft_wrap=not self.is_terminal)
+
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
@@ -78,16 +82,34 @@ class Console(rich.console.Console):
         left = list(zip(table.columns[count:], widths[count:], strict=True))
         sentences = [column for column, (least, most) in left if least < most > _SENTENCE]
         names = [str(each.header) for each, _ in left if each not in sentences and each.header]
-        return Group(fitted, *_below(table.columns[0], sentences), *_told(names, room))
+        return Group(fitted, *_below(fitted.columns, sentences), *_told(names, room))
 
 
-def _below(first: Column, sentences: Sequence[Column]) -> Iterable[Text]:
-    """Give the sentences that have no room in a table, a line each."""
+def _below(columns: Sequence[Column], sentences: Sequence[Column]) -> Iterable[Text]:
+    """Give the sentences that have no room in a table, each once, with the rows that it is for."""
+    names = _row_names(columns)
     for column in sentences:
-        for name, cell in zip(first.cells, column.cells, strict=True):
-            if str(cell) not in ("", "-"):
-                told = cell if isinstance(cell, Text) else str(cell)
-                yield Text.assemble(f"{name}, {column.header}: ", told)
+        rows: dict[str, list[str]] = {}
+        cells = [each if isinstance(each, Text) else Text(str(each)) for each in column.cells]
+        for name, cell in zip(names, cells, strict=True):
+            rows.setdefault(cell.plain, []).append(name)
+        told = {cell.plain: cell for cell in reversed(cells)}
+        for text, of in rows.items():
+            if text not in ("", "-"):
+                yield Text.assemble(f"{'; '.join(of)}, {column.header}: ", told[text])
+
+
+def _row_names(columns: Sequence[Column]) -> list[str]:
+    """Return what tells the rows apart: as many of the first columns as that takes."""
+    names: list[str] = []
+    for column in columns:
+        cells = [str(each) for each in column.cells]
+        names = [
+            " ".join(each).strip() for each in zip(names or [""] * len(cells), cells, strict=True)
+        ]
+        if len(set(names)) == len(names):
+            break
+    return names
 
 
 def _told(left: Sequence[str], room: int) -> Iterable[Text]:
@@ -131,3 +153,8 @@ def _with_columns(table: Table, columns: Sequence[Column], widths: Sequence[int]
         for number, (column, width) in enumerate(zip(columns, widths, strict=False))
     ]
     return fitted
+
+
+def say(sentence: str, *, error: bool = False) -> None:
+    """Print a sentence on standard output or standard error, as `Console.say` does."""
+    Console(stderr=error, highlight=False).say(sentence)

@@ -17,11 +17,12 @@ def progress_bar(*columns: "str | ProgressColumn", wanted: bool = True) -> "Prog
         columns: Texts in which `{task.description}` and the like are replaced, and rich's columns.
         wanted: False shows nothing, as when standard error is no terminal.
     """
-    from rich.progress import Progress, TextColumn
+    from rich.progress import TextColumn
 
     from latenz.console import Console
+    from latenz.progress_bar import FittingProgress
 
-    return Progress(
+    return FittingProgress(
         *(TextColumn(each, markup=False) if isinstance(each, str) else each for each in columns),
         console=Console(stderr=True),
         refresh_per_second=2,  # more would disturb what is measured
@@ -45,10 +46,12 @@ def counting(
     if not (wanted and sys.stderr.isatty()):  # nor does rich take the time to load
         yield lambda *_, **__: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn
+
+    from latenz.progress_bar import LeftColumn
 
     numbers = (MofNCompleteColumn(),) if counts else ()
-    bar = progress_bar("{task.description}", BarColumn(), *numbers, "left", TimeRemainingColumn())
+    bar = progress_bar("{task.description}", BarColumn(), *numbers, LeftColumn())
     task = bar.add_task(label, total=total)
     with bar:
         yield lambda done, of=total, label=label: bar.update(

@@ -1,17 +1,8 @@
 """Tables on terminals of any width: no figure, unit or name is cut, and what left is named."""
 
-import fcntl
-import os
-import pty
 import re
-import struct
-import subprocess
-import sys
-import termios
 from io import StringIO
-from pathlib import Path
 
-import pytest
 import rich.console
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,9 +12,6 @@ from rich.text import Text
 
 from latenz.console import Console
 
-DATA = Path(__file__).parent / "data"
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-SYSTEM = EXPERIMENTS / "systems/can-gateway.toml"
 NAME = st.text("abcdefgh-3", min_size=1, max_size=24)
 LONG_NAME = "a-name-that-takes-more-than-half-of-a-narrow-terminal"
 FIGURE = st.from_regex(r"[0-9]{1,9}\.[0-9]{2} (ns|ms)", fullmatch=True)
@@ -97,65 +85,3 @@ def test_a_table_that_fits_is_printed_as_rich_does():
     plain = StringIO()
     rich.console.Console(file=plain, width=80).print(table)  # noqa: TID251 - the peer
     assert shown(table, 80) == plain.getvalue()
-
-
-def screen_of(columns: int, words: list[object], here: Path) -> str:
-    """Return what a command prints on a terminal of that width."""
-    ours, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
-    with subprocess.Popen(
-        [sys.executable, "-m", "latenz", *map(str, words)],
-        stdin=its,
-        stdout=its,
-        stderr=subprocess.DEVNULL,
-        cwd=here,
-        env={**environment, "TERM": "xterm"},
-    ):
-        os.close(its)
-        printed = b""
-        try:
-            while piece := os.read(ours, 1 << 16):
-                printed += piece
-        except OSError:  # its other end is closed
-            pass
-        os.close(ours)
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", printed.decode()).replace("\r", "")
-
-
-@pytest.fixture(scope="module")
-def run_folder(tmp_path_factory) -> Path:
-    here = tmp_path_factory.mktemp("width")
-    words = ["import", DATA / "importers/cyclictest-v2.4-hist-smp.txt", "-o", here / "run"]
-    subprocess.run([sys.executable, "-m", "latenz", *map(str, words)], check=True, cwd=here)
-    return here / "run"
-
-
-COMMANDS = [
-    ["show", "RUN", "--deadline", "3ms", "--deadline", "30us@0"],
-    ["compare", "RUN", "RUN"],
-    ["bound", SYSTEM],
-    ["simulate", SYSTEM, "--irqs=200"],
-    ["check", SYSTEM, "--effort=20"],
-    ["published"],
-    ["published", "pamuk2024.table2"],
-    ["explain", DATA / "traces/planted/throttled.dat"],
-    ["tune", "check"],
-    ["tune", "topology"],
-    ["tune", "irqs", "--all"],
-    ["tune", "tasks", "--all"],
-    ["query", "select * from sample_sets", "RUN"],
-]
-
-
-@pytest.mark.parametrize("columns", [60, 80, 120])
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: " ".join(map(str, words[:2])))
-def test_no_command_cuts_what_it_prints(columns, command, run_folder):
-    words = [run_folder if each == "RUN" else each for each in command]
-    whole = screen_of(400, words, run_folder)
-    screen = screen_of(columns, words, run_folder)
-    assert screen
-    assert "…" not in screen
-    firsts = [line.split()[0] for line in whole.splitlines() if line[:1] == " " and line.strip()]
-    missing = [each for each in firsts if each.isalnum() and each not in screen]
-    assert not missing

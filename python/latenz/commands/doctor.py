@@ -39,20 +39,20 @@ def _print(diagnosis: "Diagnosis") -> None:
 
     from latenz.console import Console
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False)
     for check in diagnosis.checks:
         state = (f"{check.state:8} ", _STYLE[check.state])
-        console.print(Text.assemble(state, (check.id, "bold"), f": {check.found}"))
+        console.say(Text.assemble(state, (check.id, "bold"), f": {check.found}"))
         if check.consequence:
-            console.print(f"         {check.consequence}")
+            console.say(f"         {check.consequence}")
         if check.fix:
-            console.print(Text.assemble("         fix: ", (check.fix, "cyan")))
+            console.print(Text.assemble("         fix: ", (check.fix, "cyan")), soft_wrap=True)
     console.print("\ncan measure", style="bold")
     for what in diagnosis.can_measure:
-        console.print(f"  {what}")
+        console.say(f"  {what}")
     if diagnosis.cannot_measure:
         console.print("\ncannot measure", style="bold")
     for each in diagnosis.cannot_measure:
-        console.print(f"  {each['what']}: {each['why']}")
+        console.say(f"  {each['what']}: {each['why']}")
         if each["fix"]:
-            console.print(Text.assemble("    fix: ", (each["fix"], "cyan")))
+            console.print(Text.assemble("    fix: ", (each["fix"], "cyan")), soft_wrap=True)

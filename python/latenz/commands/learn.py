@@ -62,6 +62,7 @@ def command(
     """
     from latenz.analysis.activations import read_activations
     from latenz.analysis.learn import learn
+    from latenz.console import say
     from latenz.outputs import check_outputs
     from latenz.progress import counting
 
@@ -76,7 +77,7 @@ def command(
     )
     warnings = (*learned.warnings, *recorded.warnings)
     for warning in warnings:
-        typer.echo(f"latenz: warning: {warning}", err=True)
+        say(f"latenz: warning: {warning}", error=True)
     if arrivals_out:
         from latenz.system.writer import write_arrivals
 

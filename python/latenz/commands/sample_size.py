@@ -26,6 +26,7 @@ def command(
     Example: latenz sample-size --allowed 1/h
     """
     from latenz.allowance import parse_allowance
+    from latenz.console import say
     from latenz.durations import parse_duration
     from latenz.statistics.sample_size import duration_for_allowance, sample_size_for_proportion
     from latenz.statistics.sentence import length
@@ -49,16 +50,14 @@ def command(
         typer.echo(json_module.dumps(document, indent=2))
         return
     if needed_s is None:
-        typer.echo(
-            "No measurement shows that no activation is ever late; an analysis can (latenz bound)."
-        )
+        say("No measurement shows that no activation is ever late; an analysis can (latenz bound).")
     else:
         seen = {0: "nothing late"}.get(late, f"at most {late:,} late")
         claim = f"to show {allowed} at {100 * confidence:.4g} % confidence"
         assumed = " if no burst of lateness is longer than " + length(burst_ns / 1e9)
         assumed = assumed if allowance.kind == "share" else ""
-        typer.echo(f"{length(needed_s)} ({needed_s:,.6g} s) with {seen} {claim}{assumed}.")
-    typer.echo(
+        say(f"{length(needed_s)} ({needed_s:,.6g} s) with {seen} {claim}{assumed}.")
+    say(
         f"{proportion} independent samples give any share to within {error:.12g} at"
         f" {confidence:.12g} confidence (Eq. (3) of alonso2024); that says nothing about a maximum"
         " or a quantile."

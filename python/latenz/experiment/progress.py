@@ -5,10 +5,11 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-from rich.progress import BarColumn, TaskProgressColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskProgressColumn, TimeElapsedColumn
 
 from latenz.durations import format_duration
 from latenz.progress import progress_bar
+from latenz.progress_bar import LeftColumn
 
 
 class Progress:
@@ -28,8 +29,7 @@ class Progress:
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),
-            "left",
-            TimeRemainingColumn(),
+            LeftColumn(),
             "{task.fields[maximum]}",
             wanted=wanted,
         )

@@ -1,6 +1,7 @@
 """Holding a machine against the catalogue."""
 
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -266,7 +267,7 @@ def _summary(values: Sequence[Value], all_of_them: int = 0) -> str:
 
 
 def _few(texts: Sequence[str], between: str) -> str:
-    shown = [text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..." for text in texts]
+    shown = [textwrap.shorten(text, _LONGEST, placeholder=" ...") for text in texts]
     more = len(shown) - _MOST_SHOWN
     return between.join(shown[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
 

@@ -143,7 +143,7 @@ def print_plan(plan: Plan) -> None:
         title = "Works against it"
         console.print(_table(title, ("unit", "is", "would undo", "remedy"), conflicts))
     for note in plan.notes:
-        console.print(Text(f"Note: {printable(note)}"), soft_wrap=True)
+        console.say(Text(f"Note: {printable(note)}"))
     if not plan.changes:
         console.print("Nothing that Latenz could change is to be changed.")
     else:
@@ -156,9 +156,9 @@ def _print_offers(console: Console, offers: Sequence[Entry]) -> None:
     for each in offers:
         line = Text(f"  --include {each.id}", "bold")
         line.append(f": gives up {each.consent}; effect {each.effect}", "not bold")
-        console.print(line, soft_wrap=True)
-        console.print(Text(f"    risk: {each.risk}"), soft_wrap=True)
-        console.print(Text(f"    gain: {each.why}"), soft_wrap=True)
+        console.say(line)
+        console.say(Text(f"    risk: {each.risk}"))
+        console.say(Text(f"    gain: {each.why}"))
     if offers:
         console.print()
 
@@ -167,12 +167,12 @@ def _print_others(console: Console, plan: Plan) -> None:
     """Print what is no file's content, below the entries that want it."""
     others = [change for change in plan.changes if not isinstance(change, FileChange)]
     for entries in dict.fromkeys(change.entries for change in others):
-        console.print(Text(", ".join(entries), "bold"), soft_wrap=True)
+        console.say(Text(", ".join(entries), "bold"))
         for change in others:
             if change.entries == entries:
                 line = Text(f"  {printable(change.what)}: ")
                 line.append(printable(_step(change, plan.root)), "cyan")
-                console.print(line, soft_wrap=True)
+                console.say(line)
         console.print()
 
 
@@ -250,11 +250,11 @@ def print_status(transaction: Transaction | None, at_work: bool) -> None:
     if proof := transaction.journal.head.proof:
         ways = "latenz tune prove --resume goes on, latenz tune revert ends it"
         what = "" if at_work else f": {ways}"
-        console.print(f"it is on trial, samples are in {proof}{what}", soft_wrap=True)
+        console.say(f"it is on trial, samples are in {proof}{what}")
     for step in transaction.steps():
         line = Text(f"  {printable(step.change.what)}: ")
         line.append(_state(step, transaction), "" if step.now == "as applied" else "yellow")
-        console.print(line, soft_wrap=True)
+        console.say(line)
 
 
 def _state(step: Step, transaction: Transaction) -> str:

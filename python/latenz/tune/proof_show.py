@@ -41,7 +41,8 @@ class Telling(Progress):
     def tried(self, trial: Trial) -> None:
         """Tell what became of a trial."""
         if self._wanted:
-            self._bar.console.print(Text(printable(line_of(trial))), soft_wrap=True)
+            console = self._bar.console
+            console.print(Text(printable(line_of(trial))), soft_wrap=not console.is_terminal)
 
 
 def proof_document(
@@ -140,19 +141,19 @@ def print_intention(
     for group in groups:
         line = Text(f"  {' + '.join(group)}", "bold")
         line.append(f": effect {entries[group[0]].effect}; {_cost(group, entries)}", "not bold")
-        console.print(line, soft_wrap=True)
+        console.say(line)
     if later:
         text = "Need a restart" + (
             ", tried last, together: " if restart else " (--restart tries them last, together): "
         )
-        console.print(Text(text + ", ".join(later)), soft_wrap=True)
+        console.say(Text(text + ", ".join(later)))
     by_hand = dict.fromkeys(entry for each in found.by_hand for entry in each.entries)
     for label, ids in (
         ("Left to you (latenz tune plan)", list(by_hand)),
         ("Offers, not tried unless you --include them", [each.id for each in found.offers]),
     ):
         if ids:
-            console.print(Text(f"{label}: {', '.join(ids)}"), soft_wrap=True)
+            console.say(Text(f"{label}: {', '.join(ids)}"))
 
 
 def print_proof(noted: Record, folder: str) -> None:
@@ -163,17 +164,14 @@ def print_proof(noted: Record, folder: str) -> None:
         console.print(_table(noted, entries))
     for trial in (*noted.trials, *filter(None, (noted.together,))):
         if trial.reason:
-            console.print(
-                Text(f"{' + '.join(trial.entries)}: {printable(trial.reason)}"), soft_wrap=True
-            )
-    console.print(
+            console.say(Text(f"{' + '.join(trial.entries)}: {printable(trial.reason)}"))
+    console.say(
         f"{noted.wanted.figure} of {noted.repetitions} repetitions with and without each, in turns;"
         f" all intervals hold together at {CONFIDENCE:.0%}"
-        f" (each at {noted.confidence_of_each:.5g})",
-        soft_wrap=True,
+        f" (each at {noted.confidence_of_each:.5g})"
     )
-    console.print(Text(conclusion(noted)), soft_wrap=True)
-    console.print(Text(f"runs and record: {printable(folder)}"), soft_wrap=True)
+    console.say(Text(conclusion(noted)))
+    console.say(Text(f"runs and record: {printable(folder)}"))
 
 
 def conclusion(noted: Record) -> str:
