@@ -143,6 +143,14 @@ TARGETS = (
         is_text=True,
     ),
     Target(
+        "own-domains",
+        "domains of libvirt that are tuned",
+        4_000,
+        ("machines.own_domain",),
+        (f"{_DATA}/vm/*.xml",),
+        is_text=True,
+    ),
+    Target(
         "change-journals",
         "journals of changes to a machine, checksums right",
         52_000,

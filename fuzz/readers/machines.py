@@ -9,6 +9,8 @@ from latenz.tune.context import Context
 from latenz.tune.journal import Journal
 from latenz.tune.qemu import QemuProcess, parse_option, size_bytes
 from latenz.tune.root import Root
+from latenz.vm.own_domain import read_domain, settings_for, tuned_domain
+from latenz.vm.xml_edit import Document
 from outcomes import require
 
 _BLOCK = 512
@@ -61,6 +63,19 @@ def _with_checksums(tar: bytes) -> bytes:
 def _sealed(header: bytes) -> bytes:
     blank = header[:148] + b" " * 8 + header[156:]
     return header[:148] + b"%06o\0 " % sum(blank) + header[156:]
+
+
+def own_domain(path: Path) -> None:
+    """Tune a domain of libvirt; what comes out is one that is tuned."""
+    document = read_domain(path)
+    made = _tuned(document, path)
+    again = path.parent / "tuned.xml"
+    again.write_text(made)
+    require(_tuned(read_domain(again), again) == made, "a tuned domain is tuned")
+
+
+def _tuned(document: Document, path: Path) -> str:
+    return tuned_domain(document, settings_for(document, path, True, (), (), "0-63")).text
 
 
 def machine_files(path: Path) -> None:

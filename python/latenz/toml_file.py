@@ -53,7 +53,7 @@ def read_toml(path: Path, model: type[ModelT], wanted: str) -> TomlFile[ModelT]:
     Raises:
         BadInput: The file cannot be read, is no TOML, or does not fit the model.
     """
-    text = _text(path, wanted)
+    text = small_text(path, wanted)
     data = _parsed(path, text, wanted)
     try:
         return TomlFile(path, text, model.model_validate(data))
@@ -64,7 +64,12 @@ def read_toml(path: Path, model: type[ModelT], wanted: str) -> TomlFile[ModelT]:
         raise _mistakes(path, _line_numbers(text), error, model) from None
 
 
-def _text(path: Path, wanted: str) -> str:
+def small_text(path: Path, wanted: str) -> str:
+    """Return the text of a file that people write, of at most 1 MiB.
+
+    Raises:
+        BadInput: It cannot be read, is larger, or is not in UTF-8; `wanted` says what to give.
+    """
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise BadInput("is no regular file", str(path), f"give {wanted}")

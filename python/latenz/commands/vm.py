@@ -80,7 +80,7 @@ def build(
         _print_json({**names, **made.provenance()})
         return
     for path in files:
-        typer.echo(f"{path}  {path.stat().st_size >> 20} MiB")
+        typer.echo(f"{path.stat().st_size >> 20} MiB  {path}")
     count = len({each.name for each in (*made.kernel.packages, *made.initrd.packages)})
     typer.echo(f"Linux {made.release}, from {count} Debian packages")
 
@@ -140,21 +140,38 @@ def xml(
     disk: _Disk = None,
     tap: _Tap = None,
     passthrough: _Passthrough = None,
+    domain: Annotated[
+        Path | None, typer.Option("--domain", help="Tune this domain, as virsh dumpxml prints it.")
+    ] = None,
     json: _Json = False,
 ) -> None:
-    """Print the domain that libvirt starts as the same machine.
+    """Print the domain that libvirt starts as the same machine, or your own one, tuned.
+
+    With --domain only what tunings decide is changed, and each change is told on standard error.
 
     Example: latenz vm xml --cpus 2-3 > guest.xml && virsh define guest.xml
     """
+    if domain is not None:
+        asked = {
+            "--kernel": kernel is not None,
+            "--accelerator": accelerator != "kvm",
+            "--vcpus": vcpus != 2,
+            "--memory": memory != 1024,
+            "--disk": disk is not None,
+            "--tap": tap is not None,
+            "--passthrough": passthrough is not None,
+        }
+        _tune_domain(domain, asked, tuned, with_, without, cpus, json)
+        return
     from latenz.vm.guest import flavour, guest_options
-    from latenz.vm.libvirt import domain
+    from latenz.vm.libvirt import domain as domain_of
 
     settings = _settings(
         tuned, with_, without, kernel, accelerator, vcpus, memory, cpus, disk, tap, passthrough
     )
     made = _guest(flavour(settings))
     options = guest_options(settings, _example_job())
-    text = domain(settings, made.kernel.path, made.initrd.path, options)
+    text = domain_of(settings, made.kernel.path, made.initrd.path, options)
     if json:
         _print_json({"xml": text, "tunings": sorted(settings.tunings)})
     else:
@@ -270,6 +287,44 @@ def _settings(
         passthrough=passthrough,
     )
     return placed(settings)
+
+
+def _tune_domain(
+    path: Path,
+    asked: dict[str, bool],
+    tuned: bool,
+    with_: list[str] | None,
+    without: list[str] | None,
+    cpus: str | None,
+    json: bool,
+) -> None:
+    """Print a user's own domain with our tunings, and what was changed.
+
+    Raises:
+        BadInput: It is no domain that can be tuned, or an option says what it says itself.
+    """
+    from latenz.console import say
+    from latenz.errors import BadInput
+    from latenz.vm.own_domain import read_domain, settings_for, tuned_domain
+
+    if given := next((option for option, is_given in asked.items() if is_given), None):
+        raise BadInput("the domain says that itself", given, "leave the option out")
+    document = read_domain(path)
+    settings = settings_for(document, path, tuned, _words(with_), _words(without), cpus)
+    made = tuned_domain(document, settings)
+    if json:
+        changes, left = (
+            [{"what": what, "tuning": entry} for what, entry in each]
+            for each in (made.changes, made.left)
+        )
+        _print_json({"xml": made.text, "changes": changes, "left": left})
+        return
+    typer.echo(made.text, nl=False)
+    for what, entry in made.changes:
+        say(f"changed: {what}  ({entry})", error=True)
+    for what, entry in made.left:
+        say(f"left to you: {what}  ({entry})", error=True)
+    say(f"{path}: {len(made.changes)} changes; all else is as it was", error=True)
 
 
 def _words(given: list[str] | None) -> list[str]:

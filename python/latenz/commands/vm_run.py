@@ -197,6 +197,7 @@ def _print_json(
 
 
 def _print_tables(account: dict[str, Any], found: "Measured", summaries: "list[Summary]") -> None:
+    from latenz.console import say
     from latenz.show import print_summaries
     from latenz.traces.show import print_accounts
 
@@ -207,7 +208,7 @@ def _print_tables(account: dict[str, Any], found: "Measured", summaries: "list[S
     elif not found.sets:
         typer.echo("interrupted before anything was measured", err=True)
     if account["without_effect"] and account["accelerator"] != "kvm":
-        typer.echo(f"without effect here: {', '.join(account['without_effect'])}")
+        say(f"without effect here: {', '.join(account['without_effect'])}")
 
 
 def code(found: "Measured", summaries: "list[Summary]", accept_emulated: bool) -> int:

@@ -88,7 +88,8 @@ NEEDS_KVM = frozenset(
 )
 """Ids without effect where QEMU counts instructions: they act on the host or on KVM."""
 
-_NEEDS_SPARE = ("guest-isolcpus-nohz-rcu", "guest-irqaffinity")
+NEEDS_SPARE = ("guest-isolcpus-nohz-rcu", "guest-irqaffinity")
+"""Ids that keep work off the measured vCPU, which needs another one."""
 
 
 def _no_comma(path: Path) -> Path:
@@ -132,7 +133,7 @@ class VmSettings(Settings):
         if unknown := sorted(self.tunings - frozenset(EXPRESSED)):
             reason = NOT_EXPRESSED.get(unknown[0], "it is no tuning of virtual machines")
             raise ValueError(f"{unknown[0]} cannot be turned on here: {reason}")
-        for each in _NEEDS_SPARE:
+        for each in NEEDS_SPARE:
             if each in self.tunings and "vcpu-non-rt-spare" not in self.tunings:
                 raise ValueError(f"{each} needs vcpu-non-rt-spare: another vCPU for the rest")
         if self.cpus is not None and len(self.cpus) < self.processors:

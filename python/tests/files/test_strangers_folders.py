@@ -123,6 +123,7 @@ OUTPUTS: dict[tuple[str, str], Words] = {
 ONLY_READ = {
     "--arrivals",
     "--disk",
+    "--domain",
     "--initrd",
     "--r5",
     "--resume",
