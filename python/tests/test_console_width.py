@@ -3,6 +3,7 @@
 import re
 from io import StringIO
 
+import pytest
 import rich.console
 from hypothesis import given, settings
 from hypothesis import strategies as st

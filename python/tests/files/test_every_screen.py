@@ -203,6 +203,7 @@ def first_column(lines: list[str]) -> list[str]:
     return [re.split(r" {2,}|│", line.strip(" │"))[0].strip() for line in rows]
 
 
+@pytest.mark.boots
 @pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.timeout(600)
 def test_nothing_is_cut_on_any_terminal(name, written):
