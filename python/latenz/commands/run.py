@@ -23,7 +23,8 @@ def command(
         ),
     ] = None,
     only: Annotated[
-        str | None, typer.Option(help="Measure only conditions that match, such as 'idle*'.")
+        list[str] | None,
+        typer.Option(help="Measure only conditions that match, such as 'idle*'; several times."),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Print the conditions' names.")] = False,
     bench: Annotated[
@@ -51,12 +52,12 @@ def command(
     from latenz.experiment.schema import Experiment
 
     read = Experiment.read(experiment, bench)
-    chosen = _shortened(select(read, only), duration)
+    chosen = _shortened(select(read, only or ()), duration)
     if list_:
         _print_names([each.name for each in chosen], json)
         return 0
     folder = output or _default_folder(read.file.name)
-    required = only == chosen[0].name
+    required = only == [chosen[0].name]
     with Progress(wanted=not json) as progress:
         writer = run_experiment(read, folder, chosen, progress, required, trace)
     summaries = _summaries(folder, read.file.confidence)

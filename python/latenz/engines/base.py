@@ -195,6 +195,7 @@ class Engine(Activity, Generic[SettingsT]):
         suffix = "all" if cpu is None else f"cpu{cpu}"
         name = f"{self.task.metadata.name}/{suffix}"
         noted = (*notes, *self._place_notes(cpu), *self.notes)
+        known |= {"source": None, "time_base_assumed": False}  # it was measured here, just now
         known["notes"] = (*sample_set.metadata.notes, *noted)
         known |= self._circumstances(cpu)
         stored = sample_set.with_metadata(**{**known, "name": name, "cpu": cpu, **changes})

@@ -38,19 +38,23 @@ class Observer(Protocol):
         """Called after each measurement, with its account."""
 
 
-def select(experiment: Experiment, pattern: str | None) -> list[Condition]:
-    """Return the conditions whose names match a pattern such as "idle-*"; all without one.
+def select(experiment: Experiment, patterns: Sequence[str]) -> list[Condition]:
+    """Return the conditions whose names match one of patterns such as "idle-*"; all without any.
 
     Raises:
-        BadInput: None matches.
+        BadInput: One of the patterns matches none.
     """
     names = [condition.name for condition in experiment.conditions]
-    if pattern is None:
+    for each in patterns:
+        if not any(fnmatchcase(name, each) for name in names):
+            raise BadInput(f"no condition is named {each!r}", "--only", closest(each, names))
+    if not patterns:
         return experiment.conditions
-    chosen = [each for each in experiment.conditions if fnmatchcase(each.name, pattern)]
-    if not chosen:
-        raise BadInput(f"no condition is named {pattern!r}", "--only", closest(pattern, names))
-    return chosen
+    return [
+        condition
+        for condition in experiment.conditions
+        if any(fnmatchcase(condition.name, each) for each in patterns)
+    ]
 
 
 def run_experiment(

@@ -102,7 +102,11 @@ def measurable(
     Raises:
         BadInput: There are none, or one cannot be measured here.
     """
-    chosen = [each for each in select(experiment, pattern) if each.bench in _BENCHES]
+    chosen = [
+        each
+        for each in select(experiment, [] if pattern is None else [pattern])
+        if each.bench in _BENCHES
+    ]
     if not chosen:
         where = str(experiment.path)
         raise BadInput("measures nothing on this machine", where, "it takes the bench host or vm")

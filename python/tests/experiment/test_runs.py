@@ -18,6 +18,7 @@ import pytest
 
 from latenz.cli import main
 from latenz.experiment.ordering import interleave
+from latenz.provenance import in_words, moment, origins
 from latenz.store.run import Run
 
 EXPERIMENT = """\
@@ -191,6 +192,19 @@ def test_histogram_holds_every_cycle(place, cell):
     assert [each["max_ns"] for each in sets] == [each["max"] * unit for each in threads]
     in_cells = [sum(each["histogram"].values()) for each in threads]
     assert [each["n"] - each["beyond_range"] for each in sets] == in_cells
+
+
+def test_what_was_measured_by_the_run_is_not_said_to_be_imported(place):
+    """Their samples come through the importer of cyclictest's output, but when is known."""
+    code, _, err = run(place, EXPERIMENT + IDLE)
+    assert code == 0, err
+    [origin] = origins(Run.open(place / "run").sample_sets, Run.open(place / "run").info)
+    told = in_words(origin)
+    assert origin.source == "this run"
+    assert moment(Run.open(place / "run").info.created) == origin.measured
+    assert "not known" not in told
+    assert "imported" not in told
+    assert "does not tell" not in told
 
 
 def test_oslat(place):
@@ -377,6 +391,7 @@ def test_list_and_only(place, refused):
     text = EXPERIMENT + IDLE + LOADED
     assert refused(text, "--list") == (0, "idle\nloaded\n", "")
     assert refused(text, "--list", "--only", "lo*") == (0, "loaded\n", "")
+    assert refused(text, "--list", "--only", "lo*", "--only", "idle") == (0, "idle\nloaded\n", "")
     assert not (place / "run").exists()
 
 
@@ -384,6 +399,7 @@ def test_list_and_only(place, refused):
     ("options", "says"),
     [
         (["--only", "idel"], "--only: no condition is named 'idel'; did you mean 'idle'?"),
+        (["--only", "idle", "--only", "lodaed"], "--only: no condition is named 'lodaed'"),
         (["--duration", "soon"], "--duration: 'soon' is not a duration"),
         (["--duration", "0"], "--duration: '0' is not positive"),
         (["--bench", "moon"], "--bench: 'moon' is no bench; there is: host"),
