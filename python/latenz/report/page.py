@@ -20,6 +20,7 @@ from latenz.files import replacing
 from latenz.model import Deadline
 from latenz.provenance import all_of, moment
 from latenz.report import words
+from latenz.report.bounds import Model, bounds_section
 from latenz.report.causes import traced_conditions
 from latenz.report.collect import Progress, View, collect
 from latenz.report.contexts import in_words
@@ -61,6 +62,7 @@ def write_report(
     confidence: float = 0.95,
     progress: Progress = lambda _label: None,
     title: str | None = None,
+    model: Model | None = None,
 ) -> list[View]:
     """Write one HTML file about all sample sets of some runs; return what it shows.
 
@@ -71,6 +73,7 @@ def write_report(
         confidence: One-sided confidence level of the exceedance bounds.
         progress: Told when the work on a sample set starts.
         title: What the page is called; the runs' own titles if None.
+        model: Bounds to show beside what was seen; None without a system.
 
     Raises:
         BadInput: There is no sample set, a set is damaged, or the file cannot be written.
@@ -82,6 +85,7 @@ def write_report(
         views = collect(sources, deadlines, confidence, progress)
         shown = content(runs, views)
         shown["title"] = printable_line(title) if title else shown["title"]
+        shown["bounds"] = model and bounds_section(model, views)
         page.write_text(render(shown), encoding="utf-8")
     return views
 
@@ -134,6 +138,7 @@ def content(runs: Sequence[ReportedRun], views: list[View]) -> dict[str, Any]:
     robots = controlled([(prefix, run.controls, own) for prefix, run, own in seen])
     return {
         "kind": "report",
+        "bounds": None,
         "title": _title(runs),
         "facts": _facts(runs, views),
         "runs": runs,

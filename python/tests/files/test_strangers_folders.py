@@ -130,6 +130,7 @@ ONLY_READ = {
     "--root",
     "--samples",
     "--secret",
+    "--system",
 }
 DEEP = (("run", "-o"), ("import", "-o"), ("hypervisor run", "-o"), ("explore", "-o"))
 """Folders of a command's own, which are made with their parents; those of `vm build` are not."""

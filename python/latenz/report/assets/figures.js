@@ -127,7 +127,34 @@ function forest({ series: rows, allowed }, look) {
   };
 }
 
-const drawings = { forest, averages, violins, histograms, exceedance, series, handling, learning, sizes, control };
+/** What was seen of each source, what a search found, the bound and the deadline: a row each. */
+function bounds({ series: rows }, look) {
+  const kinds = [
+    ["largest seen", "seen", look.series[0], "circle", 10], ["worst found by search", "found", look.series[1], "diamond-open", 11],
+    ["bound", "bound", look.ink, "line-ns-open", 22], ["deadline", "deadline", look.alert, "x-thin-open", 11],
+  ];
+  const ends = positive(rows.flatMap((row) => [row.least, ...kinds.map(([, key]) => row[key])]));
+  const range = roomy([Math.min(...ends), Math.max(...ends)]);
+  const place = rows.map((_, i) => rows.length - 1 - i);
+  const marks = kinds.map(([name, key, colour, symbol, size]) => {
+    const shown = rows.map((_, i) => i).filter((i) => rows[i][key] > 0);
+    return {
+      type: "scatter", mode: "markers", name, hoverinfo: "text", x: shown.map((i) => rows[i][key]), y: shown.map((i) => place[i]),
+      text: shown.map((i) => `${plain(rows[i].label)}: ${name} ${full(rows[i][key])}`),
+      marker: { size, color: colour, symbol, line: { color: colour, width: symbol === "circle" ? 0 : 2.5 } },
+    };
+  });
+  const spans = rows.map((row, i) => ({
+    type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false, x: row.least > 0 ? [row.least, row.seen] : [], y: [place[i], place[i]],
+    line: { color: look.series[0], width: 2.5 },
+  }));
+  return {
+    data: [...spans, ...marks.filter((mark) => mark.x.length)],
+    layout: layout(look, { xaxis: timeAxis(look, range), yaxis: rowAxis(rows.map((row) => row.label).toReversed(), look) }),
+  };
+}
+
+const drawings = { bounds, forest, averages, violins, histograms, exceedance, series, handling, learning, sizes, control };
 const scalable = { averages: () => false, series: ({ series: all }) => prefersLogarithm(all) };
 
 /** Single peaks far above the rest would flatten everything else on a linear axis. */
