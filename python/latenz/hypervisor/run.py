@@ -181,7 +181,7 @@ def _own_folder(folder: Path | None) -> Iterator[Path]:
 
 def _payload(built: Built, bench: str, image: Path) -> Payload:
     virtual_s = built.arrivals.end_ns // _SECOND_NS + 1
-    limit_s = _BOOT_S + virtual_s * _WALL_S_A_SECOND
+    limit_s = _BOOT_S + virtual_s * _WALL_S_A_SECOND * built.processors
     limit_s += len(built.arrivals) // _RECORDS_A_SECOND
     return Payload(
         kernel=image,

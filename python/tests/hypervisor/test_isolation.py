@@ -169,13 +169,18 @@ def check_witness(built, found, promised):
     assert latency_ns[irqs.source == 0].max() <= limit_ns
 
 
-def check_victim(built, found, promised):
-    """It lost no more of any slot than was promised."""
+def executed_of_victim_ns(found):
+    """Return what the victim executed in each of its slots."""
     number = [each.name for each in found.measured.statistics.partitions].index("victim")
     records = found.measured.records
     own = records[(records["kind"] == Kind.PROGRESS) & (records["partition"] == number)]
     turns = own["value"].astype(np.int64) + (own["detail"].astype(np.int64) << 32)
-    executed_ns = np.diff(turns) * TURN_NS
+    return np.diff(turns) * TURN_NS
+
+
+def check_victim(built, found, promised):
+    """It lost no more of any slot than was promised."""
+    executed_ns = executed_of_victim_ns(found)
     length_ns = next(x for x in built.system.slots if x.partition == "victim").length_ns
     [limit_ns] = next(x for x in promised.partitions if x.name == "victim").interference_ns_by_slot
     assert len(executed_ns) > 5
