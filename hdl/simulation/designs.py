@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cocotb_tools.runner import get_runner
+from vhdl_sources import ALL, HDL, listed
 
 from latenz.errors import BadInput, closest, shown
 
-HDL = Path(__file__).resolve().parents[1]
 BUILDS = HDL.parent / "build/hdl/simulation"
 GHDL = ["--std=08"]
 _WHY = re.compile(
@@ -66,13 +66,6 @@ DESIGNS = {
         ring="ring_axi",
     ),
 }
-
-
-def sources() -> list[Path]:
-    """Return all sources in compile order."""
-    lists = [HDL / "sources.txt", HDL / "bench_sources.txt"]
-    lines = [line.split("#")[0].strip() for each in lists for line in each.read_text().split("\n")]
-    return [HDL / line for line in lines if line]
 
 
 def checked_generics(design: Design, given: list[str]) -> dict[str, str]:
@@ -168,7 +161,7 @@ def _reason(log: Path) -> str:
 
 def _analysed() -> Path:
     """Return the folder of GHDL's library with all sources; generics come when it runs."""
-    files = sources()
+    files = listed(*ALL)
     digest = hashlib.sha256()
     for file in files:
         digest.update(str(file).encode() + file.read_bytes())

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-HDL = Path(__file__).resolve().parents[1]
+from simulation.vhdl_sources import HDL, listed
+
 BUILD = HDL.parent / "build" / "hdl"
 TIME_LIMIT_S = 600
 
@@ -56,12 +57,6 @@ def run(*command: str | Path, cwd: Path | None = None, refusal_is: int = 0) -> s
     return done.stdout
 
 
-def sources(*lists: str) -> list[Path]:
-    """The sources of these lists, in the order in which they compile."""
-    lines = [line.strip() for name in lists for line in (HDL / name).read_text().splitlines()]
-    return [HDL / line for line in lines if line and not line.startswith("#")]
-
-
 @cache
 def library(*lists: str) -> tempfile.TemporaryDirectory[str]:
     """Directory of a library `work` with these sources; of this process, removed at its end.
@@ -70,7 +65,7 @@ def library(*lists: str) -> tempfile.TemporaryDirectory[str]:
     """
     BUILD.mkdir(parents=True, exist_ok=True)
     directory = tempfile.TemporaryDirectory(dir=BUILD, prefix="library-")
-    copies = [shutil.copy(source, directory.name) for source in sources(*lists)]
+    copies = [shutil.copy(source, directory.name) for source in listed(*lists)]
     run("ghdl", "-a", "--std=08", f"--workdir={directory.name}", *copies)
     return directory
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from simulation.vhdl_sources import ALL, listed
 from synthesis import flow, measure
 from synthesis.measure import VARIANTS
 
@@ -125,5 +126,5 @@ def test_counts_are_those_that_yosys_prints() -> None:
 
 
 def test_no_source_has_a_branch_that_ghdl_would_lose() -> None:
-    for source in flow.sources("sources.txt", "bench_sources.txt"):
+    for source in listed(*ALL):
         assert not re.search(r"when\s+others\s*=>", source.read_text(), re.IGNORECASE), source

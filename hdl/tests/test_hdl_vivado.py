@@ -12,6 +12,8 @@ from typing import NamedTuple
 import pytest
 from vivado_scripts import HDL, VIVADO, evaluate, recorded
 
+from simulation.vhdl_sources import listed
+
 CONSTRAINTS = HDL / "latencies_ip/constraints/latencies_ip_asynchronous.xdc"
 BOARDS = ("zcu102", "kr260")
 VARIANTS = ("published", "extended")
@@ -45,11 +47,6 @@ def entity(path: Path, name: str) -> Entity:
         return {name.strip(): "".join(kind.split()) for name, kind in pairs}
 
     return Entity(declared(generics), declared(ports))
-
-
-def listed_sources(*lists: str) -> list[Path]:
-    lines = [line for name in lists for line in (HDL / name).read_text().splitlines()]
-    return [HDL / line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
 def source_of(name: str) -> Path:
@@ -117,7 +114,7 @@ def test_the_wrapper_is_vhdl_93(name, wrappers, tmp_path):
 def library(tmp_path_factory, wrappers) -> Path:
     """All sources and the wrappers, analysed."""
     folder = tmp_path_factory.mktemp("library")
-    sources = [*listed_sources("sources.txt", "bench_sources.txt"), *wrappers.values()]
+    sources = [*listed("sources.txt", "bench_sources.txt"), *wrappers.values()]
     command = ["ghdl", "-a", "--std=08", f"--workdir={folder}", *sources]
     subprocess.run(command, check=True, timeout=120)
     return folder
@@ -185,7 +182,7 @@ def test_every_source_is_added_and_is_there(built, packaged):
         (packaged, ("sources.txt",), "latencies_ip_packaged"),
     ):
         added = [word for call in named(recording, "add_files") for word in words(call[-1])]
-        wanted = listed_sources(*lists)
+        wanted = listed(*lists)
         assert [Path(name) for name in added[: len(wanted)]] == wanted
         assert Path(added[len(wanted)]).name == f"{wrapper}.vhd"
         assert Path(added[len(wanted)]).exists()

@@ -17,11 +17,11 @@ from xml.etree import ElementTree
 import cocotb_tools.config
 import find_libpython
 
+from simulation.vhdl_sources import ALL, HDL, MEASURING, listed
 from verification.latencies_ip import coverage
 from verification.latencies_ip.bench import as_environment
 from verification.model.configuration import Configuration
 
-HDL = Path(__file__).resolve().parents[2]
 BUILD = HDL.parent / "build/hdl/verification"
 SIMULATION_SECONDS = 240
 
@@ -47,9 +47,7 @@ class Result:
 
 def sources(with_bench: bool = False) -> list[Path]:
     """The VHDL files in compile order."""
-    lists = ["sources.txt", "bench_sources.txt"] if with_bench else ["sources.txt"]
-    lines = [line for name in lists for line in (HDL / name).read_text().splitlines()]
-    return [HDL / line for line in lines if line.strip() and not line.startswith("#")]
+    return listed(*ALL) if with_bench else listed(MEASURING)
 
 
 def command(*arguments: object, cwd: Path, seconds: int = 120) -> str:
@@ -107,7 +105,8 @@ def simulate(
         top: The entity to simulate.
         generics: Further ones, by their names in the VHDL, of an entity that is not latencies_ip.
         stop_at_failure: Leave out the tests behind the first that fails.
-        longest_ns: Of simulated time, after which a test that still runs has failed; 0: no end.
+        longest_ns: Of simulated time, after which a test that still runs has failed; the simulator
+            is then held to 20 s of CPU, too. 0: no end.
     """
     place = BUILD / "runs" / name
     place.mkdir(parents=True, exist_ok=True)
@@ -137,7 +136,8 @@ def simulate(
         coverage.FILE: str(place / "coverage.json"),
     }
     (place / "results.xml").unlink(missing_ok=True)
-    arguments = ["ghdl", "-r", "--std=08", f"--workdir={work}", top, *options]
+    limit = ["prlimit", "--cpu=20"] if longest_ns else []
+    arguments = [*limit, "ghdl", "-r", "--std=08", f"--workdir={work}", top, *options]
     end = [f"--stop-time={longest_ns}ns"] if longest_ns else []
     done = subprocess.run(
         [*arguments, f"--vpi={entry}", "--ieee-asserts=disable", *end],
