@@ -18,6 +18,7 @@ COMMON = {"depth_g": "64", "stream_g": "true", "time_stamp_g": "true"}
         ({"channels_g": "16"}, 6),
         ({"channels_g": "2", "chained_g": "true"}, 6),
         ({"channels_g": "3", "chained_g": "true", "synchroniser_stages_g": "2"}, 7),
+        ({"channels_g": "3", "chained_g": "true", "synchroniser_stages_g": "3"}, 7),
     ],
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else "",
 )
