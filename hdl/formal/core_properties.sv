@@ -107,8 +107,18 @@ module core_properties (
         open_count <= !measures ? 0 : remaining + (opens && has_room);
     end
 
-    // With the queue a sample appears one cycle after its stop.
+    wire model_orphan = measures && stop && open_count == 0 && !start;
+    wire model_overlap = measures && start && remaining != 0;
+    wire model_missed = opens && !has_room;
+
+    // With the queue a sample appears one cycle after its stop, and so does what is counted.
 `ifdef QUEUE
+    reg due_orphan = 0, due_overlap = 0, due_missed = 0;
+    always @(posedge clk) begin
+        due_orphan <= model_orphan;
+        due_overlap <= model_overlap;
+        due_missed <= model_missed;
+    end
     reg due = 0, due_saturated = 0;
     reg [WIDTH-1:0] due_sample = 0;
     reg [WIDTH-1:0] limit = 0;
@@ -119,6 +129,7 @@ module core_properties (
         due_saturated <= model_saturated;
     end
 `else
+    wire due_orphan = model_orphan, due_overlap = model_overlap, due_missed = model_missed;
     wire due = model_valid;
     wire due_saturated = model_saturated;
     wire [WIDTH-1:0] due_sample = model_sample;
@@ -130,9 +141,9 @@ module core_properties (
         a_sample: assert (sample_valid == due);
         a_sample_value: assert (!due || (sample == due_sample && saturated == due_saturated));
         a_open: assert (is_open == (open_count != 0));
-        a_orphan: assert (orphan == (measures && stop && open_count == 0 && !start));
-        a_overlap: assert (overlap == (measures && start && remaining != 0));
-        a_missed: assert (missed == (opens && !has_room));
+        a_orphan: assert (orphan == due_orphan);
+        a_overlap: assert (overlap == due_overlap);
+        a_missed: assert (missed == due_missed);
         a_no_timeout: assert (!timed_out);
     end
 

@@ -134,7 +134,7 @@ module ip_properties (
         a_alarm_lat: assert (\dut.registers_to_hardware_alarm_lat == alarm_lat);
         a_write_response: assert (!s01_bvalid || s01_bresp == (write_failed ? SLVERR : OKAY));
         a_read_response: assert (!s01_rvalid || s01_rresp == (read_failed ? SLVERR : OKAY));
-        a_read_data: assert (!s01_rvalid || read_failed || s01_rdata == read_expected);
+        a_read_data: assert (!s01_rvalid || s01_rdata == (read_failed ? 0 : read_expected));
         a_samples_read_only: assert (!s00_bvalid || s00_bresp == SLVERR);
         // The core is told just that: what core_properties.sv proves holds here, too.
         a_core_inputs: assert (\dut.core.rst == !aresetn

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Latencies of measurements that overlap: remembers when each started, the oldest is stopped
--- first. Ticks of 64 bits, so that no age wraps. Samples appear one cycle after their stop.
+-- first. Ticks of 64 bits, so that no age wraps. Samples appear one cycle after their stop, and what
+-- is counted beside them one cycle after its edge, so that all counts are of one moment.
 -- Not for sources that never overlap: latency_counter is far smaller.
 -- See ../doc/latencies_ip.md.
 
@@ -69,6 +70,11 @@ architecture rtl of start_queue is
     signal beyond_now  : std_logic := '0';
     signal started_now : tick_t := (others => '0');
 
+    signal orphan_now  : std_logic := '0';
+    signal overlap_now : std_logic := '0';
+    signal missed_now  : std_logic := '0';
+    signal expired_now : std_logic := '0';
+
 begin
 
     assert is_power_of_two(queue_depth_g) and queue_depth_g > 1
@@ -92,10 +98,10 @@ begin
     start_tick   <= started_now;
 
     is_open   <= open_now;
-    orphan    <= enable and stop and not open_now and not start;
-    overlap   <= enable and start and to_bit(count > 1 or (count = 1 and leaves = '0'));
-    missed    <= enable and ((start and full and not leaves) or gives_up);
-    timed_out <= enable and gives_up;
+    orphan    <= orphan_now;
+    overlap   <= overlap_now;
+    missed    <= missed_now;
+    timed_out <= expired_now;
 
     store : process (clk) is
     begin
@@ -136,6 +142,10 @@ begin
     begin
 
         if rising_edge(clk) then
+            orphan_now  <= enable and stop and not open_now and not start;
+            overlap_now <= enable and start and to_bit(count > 1 or (count = 1 and leaves = '0'));
+            missed_now  <= enable and ((start and full and not leaves) or gives_up);
+            expired_now <= enable and gives_up;
             valid_now   <= finishes;
             started_now <= begun;
             sample_now  <= std_logic_vector(age(latency_width_g - 1 downto 0));

@@ -254,10 +254,15 @@ begin
                 words(seed_index_c) := seed_value;
                 words(words_index_c) := words_value;
                 rvalid <= s_axi_arvalid;
-                rerror <= not read_okay;
+                rerror <= '0';
                 rdata  <= words(read_index);
             elsif s_axi_rready = '1' then
                 rvalid <= '0';
+            end if;
+            -- Behind the choice of a word, where the flip-flops' own reset does it.
+            if rvalid = '0' and read_okay = '0' then
+                rerror <= '1';
+                rdata  <= (others => '0');
             end if;
             if aresetn = '0' then
                 bvalid <= '0';

@@ -1,5 +1,6 @@
 """One test, or a few, for each corner case of the circuit; the number is in the name."""
 
+import random
 from collections.abc import Coroutine
 from typing import Any
 
@@ -290,6 +291,30 @@ async def case_10_snapshot_does_not_tear(bench: Bench) -> None:
             assert seen == [latencies[-1], max(latencies), min(latencies)]
         assert total == sum(latencies)
         assert squares == sum(latency**2 for latency in latencies)
+    await bench.check()
+
+
+@case(needs=lambda ip: ip.snapshot and ip.counters)
+async def case_10_snapshot_is_of_one_cycle(bench: Bench) -> None:
+    """Number and counts of a snapshot are those of one clock cycle, among edges in every cycle."""
+    await bench.begin()
+    chance = random.Random(10)
+    moments: set[tuple[int, ...]] = set()
+
+    async def drive() -> None:
+        while len(moments) < 300:
+            model = bench.model
+            moments.add((model.num, model.orphans, model.overlaps, model.missed))
+            await bench.set(irq=chance.randrange(2), ack=chance.randrange(2))
+
+    task = cocotb.start_soon(drive())
+    names = ("num", "orphans", "overlaps", "missed")
+    while not task.done():
+        await bench.cycles(chance.randrange(5))
+        await bench.write("command", 1)
+        seen = tuple([await bench.read(f"snapshot_{name}") for name in names])
+        assert seen in moments, seen
+    await bench.set(irq=0, ack=0)
     await bench.check()
 
 
