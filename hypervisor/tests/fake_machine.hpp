@@ -47,6 +47,7 @@ struct Partition {
 
   [[nodiscard]] static bool is_running() { return true; }
   [[nodiscard]] static std::uint64_t progress() { return 0; }
+  [[nodiscard]] static std::uint16_t condition() { return 0; }
   [[nodiscard]] static bool is_watched() { return false; }
   [[nodiscard]] static latenz::hypervisor::Outcome watch(std::uint64_t /*tick*/, bool /*runs*/) {
     return latenz::hypervisor::Outcome::served;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aarch64/partition.hpp"
 
+#include <algorithm>
+
 #include "aarch64/caches.hpp"
 #include "aarch64/system_registers.hpp"
 #include "boards/board.hpp"
@@ -170,6 +172,7 @@ Outcome Partition::react(Reaction reaction, const char* what, std::uint64_t prog
   console.end_line();
   Console::tell_fault(vcpu.partition, what, program_counter, address);
   const Reaction becomes = health_.fault(is_running() ? reaction : Reaction::report, now());
+  note_condition();
   if (becomes == Reaction::report) return Outcome::served;
   if (becomes == Reaction::stop) {
     end(State::stopped);
@@ -177,6 +180,12 @@ Outcome Partition::react(Reaction reaction, const char* what, std::uint64_t prog
   }
   restart();
   return Outcome::restarted;
+}
+
+void Partition::note_condition() {
+  constexpr std::uint32_t most_faults = UINT16_MAX >> 2U;
+  condition_ = static_cast<std::uint16_t>(static_cast<std::uint32_t>(state()) |
+                                          std::min(health_.faults(), most_faults) << 2U);
 }
 
 Outcome Partition::watch(std::uint64_t tick, bool runs) {

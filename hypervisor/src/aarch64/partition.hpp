@@ -39,6 +39,7 @@ class Partition {
   void end(State how) {
     state_.store(how, std::memory_order_release);
     vcpu.gic.reset();
+    note_condition();
   }
 
   /// A guest did what it must not: its health table says what becomes of that. One that does not
@@ -61,6 +62,8 @@ class Partition {
   /// @param tick when the first slot begins
   void tell_first_slot(std::uint64_t tick);
   [[nodiscard]] const Health& health() const { return health_; }
+  /// State and faults, as the trace has them: see TraceKind::progress.
+  [[nodiscard]] std::uint16_t condition() const { return condition_; }
   [[nodiscard]] std::uint32_t restarts() const { return restarts_; }
   [[nodiscard]] bool awaited() const {
     return (entry_->flags & PartitionEntry::says_ready) != 0 && is_running() &&
@@ -75,6 +78,7 @@ class Partition {
   VirtualConsole console;
 
  private:
+  void note_condition();
   Outcome react(Reaction reaction, const char* what, std::uint64_t program_counter,
                 std::uint64_t address);
   void tell(const Configuration& configuration, std::uint32_t index);
@@ -91,6 +95,7 @@ class Partition {
   std::atomic<State> state_ = State::running;  ///< other CPUs look at it, and at the next
   std::atomic<bool> ready_ = false;
   Health health_;
+  std::uint16_t condition_ = 0;
   std::uint32_t restarts_ = 0;
   alignas(TranslationTable::page) InformationPage information_{};
   alignas(TranslationTable::page) ReportPage report_{};

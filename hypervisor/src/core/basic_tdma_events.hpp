@@ -137,9 +137,10 @@ void BasicTdma<Machine>::switch_slot() {
   const Instant edge = dispatcher_.slot_start();
   const std::uint64_t began = sections_.any_open() ? machine_.now() : entered_;
   if (before != nobody) {
-    const std::uint64_t progress = partitions_[before].progress();
-    open(TraceKind::progress, began, before, 0, static_cast<std::uint32_t>(progress),
-         static_cast<std::uint32_t>(progress >> 32U));
+    const Partition& owner = partitions_[before];
+    const std::uint64_t progress = owner.progress();
+    open(TraceKind::progress, began, before, owner.condition(),
+         static_cast<std::uint32_t>(progress), static_cast<std::uint32_t>(progress >> 32U));
   }
   const Duration lateness = instant_of(began) - edge;
   run_.note_slot(lateness);

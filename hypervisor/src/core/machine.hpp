@@ -93,6 +93,7 @@ concept SharedMachine =
       processor.interface.deactivate(std::uint32_t{});
       { partition.is_running() } -> std::same_as<bool>;
       { partition.progress() } -> std::same_as<std::uint64_t>;
+      { partition.condition() } -> std::same_as<std::uint16_t>;
       { partition.is_watched() } -> std::same_as<bool>;
       { partition.watch(tick, /*runs=*/true) } -> std::same_as<Outcome>;
       partition.tell_first_slot(tick);

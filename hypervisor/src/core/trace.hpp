@@ -20,7 +20,8 @@ enum class TraceKind : std::uint8_t {
   bottom_end = 5,   ///< the bottom handler of `source` has ended at `start`; detail: see TopDetail
   catch_up = 6,     ///< noting an interrupt of `source` that was signalled the short way
   limit = 7,        ///< `source` came before its limit permits it, and was masked (R7)
-  progress = 8,     ///< of the partition when its slot ended: low word in value, high in detail
+  progress = 8,     ///< of the partition when its slot ended: low word in value, high in detail;
+                 ///< `source`: bits 0 and 1 Partition::State, above them its faults, at most 16383
 };
 
 /// Bits of `detail`.

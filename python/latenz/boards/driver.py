@@ -202,6 +202,8 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
     def _arguments(self, payload: Payload, sockets: Path) -> list[str]:
         machine = self.machine + ",virtualization=on" * payload.hypervisor
         smp = self.real_time_smp if payload.real_time_cores else payload.cpus
+        if payload.memory_file:
+            machine += ",memory-backend=latenz-memory"
         arguments = ["-M", machine, *(["-cpu", self.cpu] if self.cpu else [])]
         arguments += ["-smp", str(smp), "-m", str(payload.memory_mib)]
         arguments += ["-nodefaults", "-display", "none", "-S", *self.extra_args]
@@ -219,6 +221,10 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
         arguments += ["-chardev", f"socket,id=monitor,path={sockets / 'monitor'}"]
         arguments += ["-mon", "chardev=monitor,mode=control"]
         arguments += _files(payload)
+        if payload.memory_file:
+            size = f"size={payload.memory_mib}M,share=on"
+            place = f"mem-path={escaped(payload.memory_file)}"
+            arguments += ["-object", f"memory-backend-file,id=latenz-memory,{size},{place}"]
         return arguments + list(turn_arguments(payload.tick_us) if payload.tick_us else ())
 
     def _emulator(self) -> str:

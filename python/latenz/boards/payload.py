@@ -34,6 +34,8 @@ class Payload:
         hypervisor: Whether the first core starts at EL2.
         real_time_cores: Whether the real-time cores are switched on as well.
         uarts: How many serial lines are read.
+        memory_file: Holds an emulated board's memory, of its whole size, so that others can read
+            what happens there; None for memory that only the emulator has.
         tick_us: Longest time, in virtual microseconds, that an emulated core runs while others
             wait for their turn; None for no limit. It costs wall time and nothing in the guest.
         boot_limit_s: Wall time until the first frame must have arrived.
@@ -50,6 +52,7 @@ class Payload:
     hypervisor: bool = False
     real_time_cores: bool = False
     uarts: int = 1
+    memory_file: Path | None = None
     tick_us: int | None = None
     boot_limit_s: int = 120
     limit_s: int = 600

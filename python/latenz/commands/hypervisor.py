@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from latenz.store.run import RunWriter
 
 command = typer.Typer(
-    help="Boot systems under Latenz's own hypervisor: build, run, costs, trace.\n\n"
+    help="Boot systems under Latenz's own hypervisor: build, run, watch, costs, trace.\n\n"
     "Example: latenz hypervisor run experiments/systems/can-gateway.toml --irqs 2000",
     no_args_is_help=True,
 )
@@ -127,6 +127,43 @@ def run(
 
 
 @command.command()
+def watch(
+    system: _System,
+    bench: _Bench = "virt",
+    mode: _Mode = None,
+    arrivals: _Arrivals = None,
+    irqs: _Irqs = None,
+    seed: _Seed = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON document a second.")] = False,
+) -> int:
+    """Boot a system and show what goes on: slots, interrupts, time lost in slots, health.
+
+    The run ends when its interrupts are over, or by Ctrl-C. Nothing of it changes by being watched:
+    the trace is read from the emulated board's memory.
+
+    Example: latenz hypervisor watch experiments/systems/can-gateway.toml --irqs 100000
+    """
+    from latenz.hypervisor.show import in_words
+    from latenz.hypervisor.watch import RECORDS
+    from latenz.hypervisor.watch import watch as watch_run
+    from latenz.signals import noticed_signals
+
+    _check_bench(bench)
+    built = _built(system, mode, arrivals, irqs, seed, records=RECORDS)
+    _warn(built)
+    with noticed_signals() as stopped:
+        told = watch_run(built, bench, stopped=stopped, json=json)
+    if told is None:
+        return EXIT_INTERRUPTED
+    if not json:
+        for each in told.partitions:
+            if each.faults:
+                typer.echo(in_words(each))
+        typer.echo(f"the run is over: {told.cycles:,} cycles")
+    return 0
+
+
+@command.command()
 def costs(
     system: _System,
     bench: _Bench = "virt",
@@ -215,7 +252,13 @@ def trace(
 
 
 def _built(
-    system: Path, mode: str | None, arrivals: Path | None, irqs: int | None, seed: int
+    system: Path,
+    mode: str | None,
+    arrivals: Path | None,
+    irqs: int | None,
+    seed: int,
+    *,
+    records: int | None = None,
 ) -> "Built":
     from latenz.analysis.options import mode_of
     from latenz.hypervisor.build import build as build_image
@@ -223,7 +266,8 @@ def _built(
     from latenz.hypervisor.stamps import without_limit
 
     ensure_built()
-    built = build_image(system, mode_of(mode), listed=arrivals, irqs=irqs, seed=seed)
+    chosen = mode_of(mode)
+    built = build_image(system, chosen, listed=arrivals, irqs=irqs, seed=seed, records=records)
     for name in without_limit(built.stamped):
         told = "nothing limits its device (R7), and no bound holds beside it"
         typer.echo(f"latenz: warning: {name}: {told}; give it a minimum distance", err=True)

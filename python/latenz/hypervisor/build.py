@@ -87,6 +87,7 @@ def build(
     listed: Path | None = None,
     irqs: int | None = None,
     seed: int = 0,
+    records: int | None = None,
 ) -> Built:
     """Make an image of a system file.
 
@@ -96,6 +97,7 @@ def build(
         listed: A file of arrivals, instead of drawn ones.
         irqs: How many interrupts to draw.
         seed: Of what is drawn.
+        records: Of the trace only the last so many are kept; None: all of them.
 
     Raises:
         BadInput: The file has a mistake, the analysis finds no bound for a source, or the
@@ -105,7 +107,7 @@ def build(
     chosen: Mode = mode or system.mode
     _check_processors(system, text.where)  # before arrivals are looked for on each of them
     raised = arrivals(system, chosen, listed, irqs, seed)
-    return build_system(system, chosen, raised, text.where)
+    return build_system(system, chosen, raised, text.where, records=records)
 
 
 def build_system(

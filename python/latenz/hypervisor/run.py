@@ -38,7 +38,8 @@ BOARDS: dict[str, type[Board]] = {"virt": Virt, "virt-gicv3": VirtGicv3, "zcu102
 SENDER = 3
 """The hypervisor's number in frames."""
 
-_MEMORY_MIB = {"virt": 1024, "virt-gicv3": 1024, "zcu102": 2048}
+MEMORY_MIB = {"virt": 1024, "virt-gicv3": 1024, "zcu102": 2048}
+"""Memory of each bench's board."""
 _TICK_US = 1  # turns of other cores: longer ones use up the budgets of jobs
 _BOOT_S, _WALL_S_A_SECOND, _RECORDS_A_SECOND = 120, 30, 1000
 _SECOND_NS = 1_000_000_000
@@ -105,8 +106,10 @@ def boot(
     Raises:
         BadInput: The board failed, said something damaged, or was stopped before it told anything.
     """
-    received, command = _received(built, bench, folder, stopped, report)
-    return _taken(built, received, command, cut_off=not _is_done(received))
+    received, command = received_from(
+        built, bench, folder, stopped, lambda found: report(_records(found))
+    )
+    return _taken(built, received, command, cut_off=not is_done(received))
 
 
 def boot_counted(
@@ -130,22 +133,44 @@ def boot_counted(
     Raises:
         BadInput: As `boot`; or the run was stopped.
     """
-    received, _ = _received(built, bench, folder, stopped, lambda _records: None)
-    if not _is_done(received):
+    received, _ = received_from(built, bench, folder, stopped, lambda _received: None)
+    if not is_done(received):
         raise BadInput("was stopped before it told anything", "the run")
+    return counted(received)
+
+
+def counted(received: "Received") -> tuple[Statistics, Records]:
+    """Return the statistics of a run that has told all, and the last records of its trace.
+
+    Raises:
+        BadInput: What came is damaged.
+    """
     _check_whole(received)
     statistics = read_statistics(bytes(received.files.get(STATISTICS_FILE, b"")))
     return statistics, read_records(bytes(received.files.get(TRACE_FILE, b"")))
 
 
-def _received(
+def received_from(
     built: Built,
     bench: str,
     folder: Path | None,
     stopped: Callable[[], bool],
-    report: Callable[[int], None],
+    tell: Callable[["Received"], None],
+    memory: Path | None = None,
 ) -> tuple["Received", tuple[str, ...]]:
-    """Boot an image; return what it said, and what the board was started with."""
+    """Boot an image; return what it said, and what the board was started with.
+
+    Args:
+        built: The image.
+        bench: One of `BOARDS`.
+        folder: Takes the board's logs; None: nobody does.
+        stopped: Asked now and then; True ends the run.
+        tell: Called now and then with what has come.
+        memory: A file that is to hold the board's memory.
+
+    Raises:
+        BadInput: The board failed.
+    """
     from latenz.boards.console import Collector
     from latenz.boards.environment import board_in
     from latenz.boards.reception import Listener
@@ -154,9 +179,9 @@ def _received(
     with _own_folder(folder) as logs:
         image = logs / "image.elf"
         built.write(image, bench)
-        payload = _payload(built, bench, image)
+        payload = _payload(built, bench, image, memory)
         collector = Collector(payload.uarts)
-        listener = Listener(_is_done, stopped, lambda found: report(_records(found)))
+        listener = Listener(is_done, stopped, tell)
         with board_in(environment) as (target, driver):
             driver.prepare(payload, logs, ())
             target.activate(driver)
@@ -179,22 +204,24 @@ def _own_folder(folder: Path | None) -> Iterator[Path]:
         yield Path(name)
 
 
-def _payload(built: Built, bench: str, image: Path) -> Payload:
+def _payload(built: Built, bench: str, image: Path, memory: Path | None) -> Payload:
     virtual_s = built.arrivals.end_ns // _SECOND_NS + 1
     limit_s = _BOOT_S + virtual_s * _WALL_S_A_SECOND * built.processors
     limit_s += len(built.arrivals) // _RECORDS_A_SECOND
     return Payload(
         kernel=image,
         cpus=built.processors,
-        memory_mib=_MEMORY_MIB[bench],
+        memory_mib=MEMORY_MIB[bench],
         hypervisor=True,
+        memory_file=memory,
         tick_us=_TICK_US if built.processors > 1 else None,
         boot_limit_s=limit_s,
         limit_s=limit_s,
     )
 
 
-def _is_done(received: "Received") -> bool:
+def is_done(received: "Received") -> bool:
+    """Tell whether the hypervisor has told all."""
     return SENDER in received.ended
 
 

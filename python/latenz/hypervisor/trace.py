@@ -41,6 +41,7 @@ class Kind(IntEnum):
     CATCH_UP = 6
     LIMIT = 7
     PROGRESS = 8
+    """Its field `source` has the partition's state in two bits, above them its faults."""
 
 
 HANDLING_MASK, ACCEPTED, ASKED, MONITOR_SHIFT = 0x3, 1 << 2, 1 << 3, 16

@@ -1,0 +1,210 @@
+"""The trace of a run that goes on: a ring of records in the memory of an emulated board."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from latenz.hypervisor.trace import HANDLING_MASK, RECORD, Kind, Records, Times
+from latenz.system import System
+
+_BEING_WRITTEN = 64
+"""So many of the oldest records may have been written over while the ring was read."""
+_STATES = ("running", "stopped", "off")
+_CONDITION_BITS, _STATE_MASK = 2, 3
+_SECOND_NS = 1_000_000_000
+
+
+class LiveTrace:
+    """Reads a ring while the hypervisor writes it, which it does not notice.
+
+    Args:
+        memory: The file that holds the board's memory.
+        offset: Where in it the ring begins.
+        records: How many it has room for.
+    """
+
+    def __init__(self, memory: Path, offset: int, records: int) -> None:
+        self._ring = np.memmap(memory, RECORD, "r", offset, (records,))
+        self._last: bytes | None = None
+        self._last_start = 0
+        self.gaps = 0
+        """How often records were written over before they were read."""
+
+    def new(self) -> Records:
+        """Return whole records that came since, oldest first; the newest may not be whole yet."""
+        ring = np.array(self._ring)
+        found = in_order(ring)
+        if self._last is not None:
+            found = self._unread(found)
+        elif ring["kind"].all():  # gone round before the first look
+            self.gaps += 1
+        if len(found):
+            self._last, self._last_start = found[-1].tobytes(), int(found[-1]["start"])
+        return found
+
+    def _unread(self, found: Records) -> Records:
+        """Leave out what was read before; count if the last one of then is there no more."""
+        first = int(np.searchsorted(found["start"], self._last_start, "left"))
+        behind = int(np.searchsorted(found["start"], self._last_start, "right"))
+        for at in range(behind - 1, first - 1, -1):
+            if found[at].tobytes() == self._last:
+                return found[at + 1 :]
+        self.gaps += 1 if len(found) else 0
+        return found[behind:]
+
+
+def in_order(ring: Records) -> Records:
+    """Return the records of a copied ring that are whole, oldest first.
+
+    The one written last, and of a ring that has gone round the oldest, may have been in work.
+    """
+    unused = ring["kind"] == 0
+    if unused.any():
+        return ring[: max(int(np.argmax(unused)) - 1, 0)]
+    drops = np.flatnonzero(ring["start"][1:] < ring["start"][:-1])
+    newest = int(drops[0]) if drops.size else len(ring) - 1
+    return np.concatenate([ring[newest + 1 :], ring[:newest]])[_BEING_WRITTEN:]
+
+
+@dataclass(slots=True)
+class PartitionSeen:
+    """A partition so far.
+
+    Attributes:
+        name: Its own.
+        slots: How many of its slots have ended.
+        lost_ns: What it lost of its last slot, to the hypervisor's work and to others' jobs.
+        most_lost_ns: The most that it lost of a slot.
+        progress: At the end of its last slot.
+        state: Of then: running, stopped or off.
+        faults: Of then, at most 16,383.
+    """
+
+    name: str
+    slots: int = 0
+    lost_ns: int = 0
+    most_lost_ns: int = 0
+    progress: int = 0
+    state: str = "running"
+    faults: int = 0
+
+
+@dataclass(slots=True)
+class SourceSeen:
+    """A source so far: interrupts by their handling, and what came of them.
+
+    Attributes:
+        name: Its own.
+        handled: Direct, interposed and delayed ones.
+        masked: Times that it exceeded its limit.
+        latest_ns: The longest latency, from the arrival to the bottom handler's end.
+    """
+
+    name: str
+    handled: list[int] = field(default_factory=lambda: [0, 0, 0])
+    masked: int = 0
+    latest_ns: int = 0
+
+
+class Seen:
+    """What a trace has told so far.
+
+    Args:
+        system: What runs.
+    """
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self.partitions = [PartitionSeen(name) for name in system.partitions]
+        self.sources = [SourceSeen(each.name) for each in system.sources]
+        self.cycles = 0
+        self.time_ns = 0
+        """Virtual time of the last slot's start, from the first one's."""
+        self.slot: int | None = None
+        """The slot that has begun last, by its place in the table."""
+        self._first_tick: int | None = None
+        self._tick, self._slots = 0, 0
+        self._hz = _SECOND_NS
+        self._lost_ticks = 0
+        self._latest_ticks = [0 for _ in system.sources]
+
+    def add(self, records: Records, *, gap: bool = False) -> None:
+        """Take records, oldest first.
+
+        Args:
+            records: Those that follow the last ones.
+            gap: Whether some between are missing: of the slot of then nothing is told.
+        """
+        if gap:
+            self.slot = None
+        switches = np.flatnonzero(records["kind"] == Kind.SLOT_SWITCH)
+        begin = 0
+        for end in switches.tolist():
+            self._add_work(records[begin:end])
+            self._begin_slot(records[end])
+            begin = end
+        self._add_work(records[begin:])
+        self._add_interrupts(records)
+
+    def _begin_slot(self, switch: Records) -> None:
+        """End a slot and begin the next."""
+        slots = self._system.slots
+        at = int(switch["detail"]) % len(slots)
+        start = int(switch["start"]) - int(switch["value"])
+        if self.slot is not None:
+            self._calibrate(start, slots[self.slot].length_ns)
+            self._end_slot(slots[self.slot].partition)
+        self.slot, self._tick, self._lost_ticks = at, start, 0
+        if self._first_tick is None:
+            self._first_tick = start
+        self.time_ns = self._ns(start - self._first_tick)
+
+    def _end_slot(self, owner: str) -> None:
+        own = self.partitions[self._system.partitions.index(owner)]
+        own.slots += 1
+        own.lost_ns = self._ns(self._lost_ticks)
+        own.most_lost_ns = max(own.most_lost_ns, own.lost_ns)
+        self.cycles += self.slot == len(self._system.slots) - 1
+
+    def _calibrate(self, start: int, length_ns: int) -> None:
+        """Learn the counter's frequency from the first slot, whose length the system has."""
+        if self._slots == 0:
+            self._hz = round((start - self._tick) * _SECOND_NS / length_ns)
+        self._slots += 1
+
+    def _add_work(self, records: Records) -> None:
+        """Take what happened in a slot: its owner lost the sections, and others' jobs."""
+        if self.slot is None:
+            return
+        owner = self._system.partitions.index(self._system.slots[self.slot].partition)
+        jobs = records[(records["kind"] == Kind.JOB_END) & (records["partition"] != owner)]
+        self._lost_ticks += int(records["duration"].sum(dtype=np.int64))
+        self._lost_ticks += int(jobs["value"].sum(dtype=np.int64))
+
+    def _add_interrupts(self, records: Records) -> None:
+        tops = records[records["kind"] == Kind.TOP_HANDLER]
+        ends = records[records["kind"] == Kind.BOTTOM_END]
+        limits = records[records["kind"] == Kind.LIMIT]
+        for number, source in enumerate(self.sources):
+            handled = tops["detail"][tops["source"] == number] & HANDLING_MASK
+            for way in range(3):
+                source.handled[way] += int((handled == way).sum())
+            source.masked += int((limits["source"] == number).sum())
+            latencies: Times = ends["value"][ends["source"] == number].astype(np.int64)
+            latest = max(self._latest_ticks[number], int(latencies.max(initial=0)))
+            self._latest_ticks[number], source.latest_ns = latest, self._ns(latest)
+        last = {int(each["partition"]): each for each in records[records["kind"] == Kind.PROGRESS]}
+        for number, record in last.items():
+            if number < len(self.partitions):
+                self._note(self.partitions[number], record)
+
+    @staticmethod
+    def _note(partition: PartitionSeen, record: Records) -> None:
+        condition = int(record["source"])
+        partition.progress = int(record["value"]) | int(record["detail"]) << 32
+        partition.state = _STATES[min(condition & _STATE_MASK, len(_STATES) - 1)]
+        partition.faults = condition >> _CONDITION_BITS
+
+    def _ns(self, ticks: int) -> int:
+        return ticks * _SECOND_NS // self._hz
