@@ -6,6 +6,7 @@ from latenz.analysis.show import (
     duration_or_dash,
     partition_label,
     plain_table,
+    print_key_of_labels,
     print_titled,
 )
 from latenz.console import Console
@@ -37,6 +38,7 @@ def print_check(system: System, found: Check) -> None:
         f"(at most {found.effort} simulations for each source and bound, seed {found.seed})"
     )
     print_titled(console, title, table)
+    print_key_of_labels(console, system)
     console.print("bound: all sources keep their arrival models; enforced: those of other")
     console.print("partitions break them, as far as monitors and limits let them\n")
     for pattern in dict.fromkeys(each.arrivals_ns for each in found.sources):

@@ -45,9 +45,15 @@ def duration_or_dash(nanoseconds: float | None) -> str:
 
 
 def partition_label(system: System, name: str) -> str:
-    """Return a partition's name, with its processor where several have slots."""
+    """Return a partition's name, with its processor in brackets where several have slots."""
     several = len(shared_processors(system)) > 1
-    return f"{name}, processor {processor_of(system, name)}" if several else name
+    return f"{name} ({processor_of(system, name)})" if several else name
+
+
+def print_key_of_labels(console: Console, system: System) -> None:
+    """Say what brackets behind partitions' names are, where there are any."""
+    if len(shared_processors(system)) > 1:
+        console.print("in brackets: the processor whose slots the partition has")
 
 
 def print_bounds(
@@ -80,6 +86,7 @@ def print_bounds(
         )
     title = f"longest latency from arrival to the bottom handler's end, mode {bounds.mode}"
     print_titled(console, title, table)
+    print_key_of_labels(console, system)
     console.print("bound: if all sources keep their arrival models")
     console.print("enforced: whatever sources of other partitions do")
     console.print("Eqs. (11) and (16) of beckert2014 as printed: not sound, for comparison\n")

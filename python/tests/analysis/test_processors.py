@@ -217,6 +217,20 @@ def test_the_example_is_told_as_printed(tmp_path: Path) -> None:
     assert "assumed: each processor is bounded by itself" in done.stdout
 
 
+@pytest.mark.parametrize("verb", ["bound", "check"])
+def test_the_table_fits_a_terminal_of_80_columns(
+    tmp_path: Path, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table of `check` has more columns than fit, whatever the system."""
+    monkeypatch.setenv("COLUMNS", "80")
+    path = written(tmp_path)
+    effort = ["--effort", "20"] if verb == "check" else []
+    lines = run(verb, path, *effort).stdout.splitlines()
+    [row] = [line for line in lines if line.startswith(" can ") and "control (0)" in line]
+    assert verb == "check" or len(row.rstrip()) <= 80
+    assert "in brackets: the processor whose slots the partition has" in lines
+
+
 def test_every_irq_of_all_processors_is_recorded(tmp_path: Path) -> None:
     path, records = written(tmp_path), tmp_path / "irqs.parquet"
     done = run("simulate", path, "--irqs", "200", "--records", str(records), "--json")
