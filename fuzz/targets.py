@@ -83,6 +83,7 @@ TARGETS = (
         "formats of events, pages of the ring buffer",
         30_000,
     ),
+    Target("trace-perf", "perf.data of perf record", 20_000, longest=_MEBIBYTE),
     Target(
         "trace-text",
         "text of tracefs, trace-cmd report and perf script",
@@ -168,10 +169,11 @@ TARGETS = (
     Target("shared-memory", "memory of channels, as an onlooker", 150_000, ("boards.channels",)),
     Target(
         "recordings",
-        "tables of perf kvm, recorded paths, traces of the hypervisor",
+        "tables of perf kvm, text of babeltrace2, recorded paths, traces of the hypervisor",
         45_000,
         (
             "recordings.exit_table",
+            "recordings.ctf_text",
             "recordings.path_recording",
             "recordings.hypervisor_trace",
             "recordings.hypervisor_statistics",

@@ -6,6 +6,7 @@ from latenz.explain.recording import read_recording
 from latenz.hypervisor.results import measured
 from latenz.hypervisor.trace import RECORD, read_records, read_statistics
 from latenz.system import Monitor, Periodic, Platform, Slot, Source, System
+from latenz.traces.ctf import EventWords
 from latenz.traces.perf_kvm import Report
 from outcomes import require
 
@@ -20,6 +21,14 @@ def exit_table(path: Path) -> None:
     """Read a table of perf kvm."""
     summary = Report(path).summary()
     require(all(each.count >= 0 for each in summary.exits), "exits are counted")
+
+
+def ctf_text(path: Path) -> None:
+    """Read what babeltrace2 would have printed."""
+    words = EventWords()
+    for line in words.lines(path.read_text(errors="replace").splitlines(keepends=True)):
+        require(line.endswith("\n") and len(line.splitlines()) == 1, "an event is a line")
+    require(all("\n" not in note for note in words.notes()), "a note is a sentence")
 
 
 def path_recording(path: Path) -> None:

@@ -32,19 +32,14 @@ constexpr std::uint16_t option_guest = 13;
 constexpr std::uint16_t option_tsc = 14;
 constexpr std::uint16_t option_text_buffer = 22;
 
-constexpr std::uint64_t largest_format = 1U << 20U;
-constexpr std::uint64_t most_format_bytes = 1U << 24U;
-constexpr std::uint64_t largest_list = 1U << 24U;
 constexpr std::uint64_t largest_section = 1U << 26U;
 constexpr std::uint32_t most_cpus = 65536;
 constexpr std::uint32_t most_listed_cpus = 1U << 18U;
 constexpr std::size_t most_buffers = 4096;
-constexpr std::size_t most_names = 200000;
 constexpr std::uint32_t most_guests = 256;
 constexpr std::uint32_t most_guest_cpus = 4096;   // of all guests
 constexpr std::uint32_t most_shifts = 1U << 20U;  // of all CPUs
 constexpr std::size_t most_owners = 1U << 20U;
-constexpr std::size_t longest_name = 64;  // of threads and clocks; the kernel's are shorter
 
 std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
   constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
@@ -85,6 +80,7 @@ TraceDat::TraceDat(const FileSource& file) : file_(file), budget_(file.size()) {
     big_endian_ = cursor.u8() != 0;
     cursor.skip(1);  // size of long in user space
     cursor = Cursor(file, cursor.position(), file.size(), big_endian_);
+    events_ = KernelEvents(big_endian_);
     page_size_ = checked_page_size(cursor.u32(), cursor.position());
     if (description_.version == "6") {
       read_version_6(cursor);
@@ -94,7 +90,7 @@ TraceDat::TraceDat(const FileSource& file) : file_(file), budget_(file.size()) {
       const std::uint64_t options = cursor.u64();
       const std::uint64_t first = cursor.position();
       read_version_7(options);
-      const bool is_complete = !data_.empty() && has_layout_ && !formats_.empty();
+      const bool is_complete = !data_.empty() && has_layout_ && events_.has_formats();
       if (description_.damages > 0 && !is_complete) {
         recover_7(first);
       } else {
@@ -115,13 +111,13 @@ void TraceDat::tell(const Damage& damage, const std::string& what) {
 
 void TraceDat::read_version_6(Cursor cursor) {
   read_header_pages(cursor);
-  read_ftrace_formats(cursor);
-  read_event_formats(cursor);
+  events_.read_formats(cursor);
+  events_.read_systems(cursor);
   const std::uint32_t functions = cursor.u32();
   functions_section_ = Section{section_functions, false, cursor.position(), functions};
   cursor.skip(functions);
   cursor.skip(cursor.u32());  // formats of trace_printk
-  read_command_lines(cursor);
+  events_.read_command_lines(cursor);
   const std::uint32_t cpus = cursor.u32();
   if (cpus > most_cpus) throw Damage(cursor.place(), "its number of CPUs is impossible");
   read_options_6(cursor, cpus);
@@ -469,9 +465,9 @@ void TraceDat::read_metadata(const Section& section) {
   const auto source = restored(section);
   Cursor cursor(*source, 0, source->size(), big_endian_);
   if (section.id == section_headers) read_header_pages(cursor);
-  if (section.id == section_ftrace_formats) read_ftrace_formats(cursor);
-  if (section.id == section_event_formats) read_event_formats(cursor);
-  if (section.id == section_command_lines) read_command_lines(cursor);
+  if (section.id == section_ftrace_formats) events_.read_formats(cursor);
+  if (section.id == section_event_formats) events_.read_systems(cursor);
+  if (section.id == section_command_lines) events_.read_command_lines(cursor);
 }
 
 void TraceDat::read_header_pages(Cursor& cursor) {
@@ -487,56 +483,13 @@ void TraceDat::read_header_pages(Cursor& cursor) {
   has_layout_ = true;
 }
 
-void TraceDat::add_format(const std::string& text) {
-  auto format = parse_format(text);
-  if (!format) return;  // its events are counted as such
-  const int id = format->id;
-  formats_.insert_or_assign(id, std::move(*format));
-}
-
-void TraceDat::read_ftrace_formats(Cursor& cursor) {
-  for (std::uint32_t count = cursor.u32(); count > 0; --count) {
-    const std::uint64_t size = cursor.u64();
-    if (size > largest_format) throw Damage(cursor.place(), "a format has an impossible size");
-    format_bytes_ += size;
-    if (format_bytes_ > most_format_bytes) {
-      throw Damage(cursor.place(), "its formats are impossibly long");
-    }
-    add_format(cursor.take(size));
-  }
-}
-
-void TraceDat::read_event_formats(Cursor& cursor) {
-  for (std::uint32_t systems = cursor.u32(); systems > 0; --systems) {
-    cursor.string();
-    read_ftrace_formats(cursor);
-  }
-}
-
-void TraceDat::read_command_lines(Cursor& cursor) {
-  const std::uint64_t size = cursor.u64();
-  if (size > largest_list) throw Damage(cursor.place(), "the list of threads is impossibly long");
-  const std::string text = cursor.take(size);
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    const std::string_view line = std::string_view(text).substr(start, end - start);
-    int pid = 0;
-    const auto [stop, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
-    const auto length = static_cast<std::size_t>(stop - line.data());
-    if (error == std::errc() && length + 1 < line.size() && names_.size() < most_names) {
-      names_[pid] = line.substr(length + 1, longest_name);
-    }
-    start = end + 1;
-  }
-}
-
 void TraceDat::read_functions() {
   if (!functions_section_) return;
   try {
     const auto source = restored(*functions_section_);
     Cursor cursor(*source, 0, source->size(), big_endian_);
     if (description_.version == "7") cursor.skip(4);
-    functions_ = Functions(cursor.take(cursor.left()));
+    events_.set_functions(Functions(cursor.take(cursor.left())));
   } catch (const Damage& damage) {
     tell(damage, "names of functions");
   }
@@ -622,42 +575,13 @@ bool TraceDat::advance(Stream& stream, Consumer& consumer) {
 
 void TraceDat::deliver(Stream& stream, Consumer& consumer) {
   const Record& record = stream.record;
-  Event event;
+  BinaryFields fields(big_endian_);
+  Event event = events_.decode(record.bytes, fields);
   event.t_ns = static_cast<std::int64_t>(stream.t_ns);
   event.cpu = stream.data.cpu;
-  BinaryFields fields(big_endian_);
-  static const Format unknown{};
-  const int id = record.bytes.size() < 8
-                     ? -1
-                     : static_cast<int>(number_of(record.bytes.first(2), big_endian_));
-  const auto found = formats_.find(id);
-  const Format& format = found == formats_.end() ? unknown : found->second;
-  fields.set(format, record.bytes);
-  fields.set_functions(&functions_);
-  event.fields = &fields;
-  event.name = format.name.empty() ? "unknown" : std::string_view(format.name);
-  event.kind = is_owner(stream, id) ? format.kind : Kind::other;
-  event.pid = static_cast<int>(fields.number("common_pid").value_or(-1));
-  const auto letters =
-      flag_letters(static_cast<std::uint64_t>(fields.number("common_flags").value_or(0)),
-                   static_cast<std::uint64_t>(fields.number("common_preempt_count").value_or(0)));
-  event.flags = std::string_view(letters.data(), letters.size());
-  const auto name = names_.find(event.pid);
-  if (name != names_.end()) event.comm = name->second;
-  if (event.pid == 0) event.comm = "<idle>";
-  if (format.kind == Kind::sched_switch) learn_names(event);
+  const int id = events_.format_of(record.bytes).id;
+  if (id >= 0 && !is_owner(stream, id)) event.kind = Kind::other;
   consumer.event(event);
-}
-
-/// saved_cmdlines forgets; the scheduler's own events tell who a thread is.
-void TraceDat::learn_names(const Event& event) {
-  for (const auto& [pid_name, comm_name] :
-       {std::pair("prev_pid", "prev_comm"), std::pair("next_pid", "next_comm")}) {
-    const auto pid = event.fields->number(pid_name);
-    if (!pid || names_.size() >= most_names) continue;
-    auto& known = names_[static_cast<int>(*pid)];
-    if (known.empty()) known = event.fields->text(comm_name).value_or("").substr(0, longest_name);
-  }
 }
 
 /// The same event of a CPU may be recorded in several buffers: it happened only once.

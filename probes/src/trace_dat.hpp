@@ -16,7 +16,7 @@
 
 #include "trace_budget.hpp"
 #include "trace_event.hpp"
-#include "trace_format.hpp"
+#include "trace_kernel.hpp"
 #include "trace_ring.hpp"
 #include "trace_source.hpp"
 
@@ -76,17 +76,12 @@ class TraceDat {
   [[nodiscard]] std::unique_ptr<Source> restored(const Section& section);
 
   void read_header_pages(Cursor& cursor);
-  void read_ftrace_formats(Cursor& cursor);
-  void read_event_formats(Cursor& cursor);
-  void add_format(const std::string& text);
-  void read_command_lines(Cursor& cursor);
   void read_functions();
   void set_clock(std::string_view text);
   void check_clock() const;
 
   void deliver(Stream& stream, Consumer& consumer);
   bool advance(Stream& stream, Consumer& consumer);
-  void learn_names(const Event& event);
   [[nodiscard]] bool is_owner(const Stream& stream, int format);
   [[nodiscard]] std::int64_t nanoseconds(std::uint64_t stamp, int cpu) const;
   void tell(const Damage& damage, const std::string& what);
@@ -98,13 +93,10 @@ class TraceDat {
   std::uint32_t page_size_ = 4096;
   bool has_layout_ = false;
   PageLayout layout_;
-  std::unordered_map<int, Format> formats_;
-  std::uint64_t format_bytes_ = 0;              ///< of the texts that described them
-  std::unordered_map<int, std::string> names_;  ///< of threads, by their ids
-  std::uint32_t listed_cpus_ = 0;               ///< of all buffers
+  KernelEvents events_;
+  std::uint32_t listed_cpus_ = 0;  ///< of all buffers
   std::vector<Data> data_;
   std::optional<Section> functions_section_;  ///< kallsyms, read only if asked for
-  Functions functions_;
   std::unordered_map<std::uint64_t, std::size_t> owners_;
   bool told_owners_ = false;
   bool told_text_buffer_ = false;

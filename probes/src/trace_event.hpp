@@ -116,7 +116,7 @@ struct Session {
 
 /// What a reader tells of the file as a whole.
 struct Description {
-  std::string format;  ///< "trace.dat", "ftrace", "trace-cmd report" or "perf script"
+  std::string format;  ///< "trace.dat", "perf.data", "ftrace", "trace-cmd report", "perf script"
   std::string version;
   std::string compression;
   std::string clock;  ///< empty: the file does not tell

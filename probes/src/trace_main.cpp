@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// latenz-trace: reads traces of the kernel (trace.dat, ftrace, trace-cmd report, perf script).
+// latenz-trace: reads traces of the kernel (trace.dat, perf.data, ftrace, trace-cmd report,
+// perf script).
 //
 //   latenz-trace summary FILE [WORST]          one JSON document
 //   latenz-trace events FILE FROM:TO[:MOST]... one JSON line for each event in these times (ns),
@@ -25,6 +26,7 @@
 #include "failure.hpp"
 #include "program.hpp"
 #include "trace_dat.hpp"
+#include "trace_perf.hpp"
 #include "trace_reasons.hpp"
 #include "trace_summary.hpp"
 #include "trace_text.hpp"
@@ -184,6 +186,11 @@ Description read(const FileSource& file, Consumer& to, bool wants_functions, con
   if (is_dat) {
     TraceDat trace(file);
     trace.read(consumer, wants_functions, clock.is_of_host);
+    return trace.description();
+  }
+  if (is_perf(start)) {
+    TracePerf trace(file);
+    trace.read(consumer);
     return trace.description();
   }
   TraceText trace(file);

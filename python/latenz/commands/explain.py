@@ -16,8 +16,8 @@ def command(
     trace: Annotated[
         Path,
         typer.Argument(
-            help="trace.dat; text of ftrace, trace-cmd report, perf script or perf kvm stat "
-            "report; or the folder of a traced run."
+            help="trace.dat; perf.data; folder of CTF (LTTng); text of ftrace, trace-cmd report, "
+            "perf script or perf kvm stat report; or the folder of a traced run."
         ),
     ],
     guests: Annotated[
@@ -44,10 +44,12 @@ def command(
 
     Example: latenz explain trace.dat --timeline timeline.json
     """
+    from latenz.traces.ctf import is_ctf
+
     if guests:
         _refuse_options(samples, timeline)
         return _explain_guests(trace, guests, worst, json)
-    if trace.is_dir():
+    if trace.is_dir() and not is_ctf(trace):
         _refuse_options(samples, timeline)
         return _explain_run(trace, worst, json)
     from latenz.outputs import check_output
@@ -73,12 +75,13 @@ def command(
 
 def _explain_guests(path: Path, guests: list[Path], worst: int, json: bool) -> int:
     from latenz.errors import BadInput
+    from latenz.traces.ctf import is_ctf
     from latenz.traces.exits import print_exits
     from latenz.traces.guests import explain_guests, open_guests
     from latenz.traces.reader import RecordedTrace, open_trace
     from latenz.traces.show import print_causes
 
-    host = None if path.is_dir() else open_trace(path)
+    host = None if path.is_dir() and not is_ctf(path) else open_trace(path)
     if not isinstance(host, RecordedTrace):
         raise BadInput("has no events", str(path), "give the recorded trace of the host first")
     opened = open_guests(host, guests, worst)

@@ -97,7 +97,7 @@ def open_guests(host: RecordedTrace, paths: Sequence[Path], worst: int) -> list[
             raise BadInput("has no events", str(path), "give a recorded trace of the guest")
         of_guest = trace.summary(worst)
         clock = host_clock(host, summary, trace, of_guest)
-        moved = RecordedTrace(path, clock.argument)
+        moved = trace.by_clock(clock.argument)
         names = {each.id: each.name for each in summary.session.guests}
         name = names.get(of_guest.session.id) or path.stem
         guests.append(Guest(name, moved, moved.summary(worst), clock))

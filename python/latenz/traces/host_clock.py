@@ -121,7 +121,7 @@ def _joined(
         )
     names = _names(host_summary, guest_summary)
     for method, argument in _told(host, host_summary, guest_summary):
-        moved = _by(1, RecordedTrace(guest.path, argument).times((), MOST_COMPARED))
+        moved = _by(1, guest.by_clock(argument).times((), MOST_COMPARED))
         vcpus = _vcpus(moved, runs, host_summary, names)
         found = _together(moved, runs, vcpus)
         if _is_believable(found) and (method != "tsc-offset" or _is_confirmed(found, moved)):

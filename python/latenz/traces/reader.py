@@ -1,4 +1,4 @@
-"""Opens a trace: trace.dat, text of ftrace, trace-cmd or perf script, or perf kvm's table.
+"""Opens a trace: trace.dat, perf.data, CTF, text of ftrace, trace-cmd or perf script, or a table.
 
 Reading is the work of the program `latenz-trace`, in a process of its own: whatever a damaged file
 does to it, what it had told is kept.
@@ -9,6 +9,7 @@ import re
 import stat
 import subprocess
 from collections.abc import Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,11 +39,10 @@ if TYPE_CHECKING:
 _START = 65536
 _ADDRESS = re.compile(r"0x[0-9a-f]{1,16}|[0-9a-f]{16}")
 _REMEDY = (
-    "give a trace.dat, the text of tracefs' file trace, of trace-cmd report, of perf script or of "
-    "perf kvm stat report"
+    "give a trace.dat, a perf.data, a folder of CTF, the text of tracefs' file trace, of trace-cmd "
+    "report, of perf script or of perf kvm stat report"
 )
 _FOREIGN = {
-    b"PERFILE2": "is a perf.data; print it by: perf script, or perf kvm stat report",
     b"\x1f\x8b": "is compressed by gzip; unpack it first",
     b"\x28\xb5\x2f\xfd": "is compressed by zstd; unpack it first",
     b"\xfd7zXZ": "is compressed by xz; unpack it first",
@@ -55,6 +55,10 @@ def open_trace(path: Path) -> Trace:
     Raises:
         BadInput: The file cannot be read, or it is no trace.
     """
+    from latenz.traces import ctf
+
+    if ctf.is_ctf(path):
+        return ctf.CtfTrace(path)
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -79,12 +83,21 @@ class RecordedTrace:
         clock: By which clock times are told: empty, that of the file; `host`, that of the host of
             this guest, as the file says; `MULTIPLIER:SHIFT:OFFSET`, another one, which is
             (time * MULTIPLIER >> SHIFT) + OFFSET.
+        file: What is read in place of `path`, which is what messages name.
     """
 
-    def __init__(self, path: Path, clock: str = "") -> None:
+    def __init__(self, path: Path, clock: str = "", file: Path | None = None) -> None:
         self.path = path
+        self._file = (file or path).absolute()
         self._clock = ["--clock", clock] if clock else []
         self._told: tuple[int, Summary] | None = None
+
+    def by_clock(self, clock: str) -> "RecordedTrace":
+        """Return the same events with times of another clock."""
+        other = copy(self)
+        other._clock = ["--clock", clock] if clock else []
+        other._told = None
+        return other
 
     def summary(self, worst: int = 10) -> Summary:
         """Read the whole trace once; more than `worst` candidates of a kind may be there.
@@ -112,7 +125,7 @@ class RecordedTrace:
 
     def _command(self, mode: str, *arguments: str) -> list[str]:
         program = str(probe_program("latenz-trace"))
-        return [program, *self._clock, mode, str(self.path.absolute()), *arguments]
+        return [program, *self._clock, mode, str(self._file), *arguments]
 
     def times(self, names: Sequence[str], most: int) -> "IntArray":
         """Return when events of some names were: rows of time (ns), CPU, thread, place of the name.
@@ -152,7 +165,7 @@ class RecordedTrace:
     def _refusal(self, code: int, said: bytes) -> BadInput:
         line = said.decode(errors="replace").strip().removeprefix("latenz-trace: ")
         if code == 2 and line:
-            return BadInput(line.removeprefix(f"{self.path.absolute()}: "), str(self.path))
+            return BadInput(line.removeprefix(f"{self._file}: "), str(self.path))
         how = f"signal {-code}" if code < 0 else f"code {code}"
         return BadInput(f"the reader of traces ended with {how}: {line[-200:]}", str(self.path))
 

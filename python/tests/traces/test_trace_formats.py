@@ -274,7 +274,7 @@ def test_a_clock_that_runs_backwards_costs_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"PERFILE2" + bytes(100), "perf script"),
+        (b"PERFILE2" + bytes(100), "header"),
         (b"\x1f\x8b\x08" + bytes(100), "gzip"),
         (b"", "empty"),
         (b"hello\nworld\n", "line 1"),

@@ -6,11 +6,15 @@ something else. In one cycle something is planted that makes the thread late, by
 What Latenz is to find is known from how it was made: nothing of Latenz is used here.
 """
 
+import json
 import random
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
 from hostile import NAMES, Hostile, event_format, fields, number, option, page
 
@@ -26,10 +30,11 @@ _BEGIN_NS = 2_000_000_000_000
 
 Thread = tuple[str, int, int]
 Values = dict[str, int | str]
+Order = Literal["little", "big"]
 
 _SWITCH = [("prev_comm", 16), ("prev_pid", 4), ("prev_prio", 4), ("prev_state", 8)]
 _SWITCH += [("next_comm", 16), ("next_pid", 4), ("next_prio", 4)]
-_FIELDS: dict[str, list[tuple[str, int]]] = {
+FIELDS: dict[str, list[tuple[str, int]]] = {
     "sched_switch": _SWITCH,
     "sched_waking": [("comm", 16), ("pid", 4), ("prio", 4), ("target_cpu", 4)],
     "local_timer_entry": [("vector", 4)],
@@ -308,6 +313,13 @@ CAUSES = {
 """What can be planted, and on which side it is."""
 
 
+def told_together(host: Path, guest: Path) -> dict[str, Any]:
+    """What `latenz explain` tells of both."""
+    command = [sys.executable, "-m", "latenz", "explain", host, guest, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
 def write_text(side: Side, path: Path, earlier_ns: int = 0) -> Path:
     """Write a trace as trace-cmd would print it, its clock that much behind."""
     lines = ["# tracer: nop", "#", "#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION"]
@@ -327,38 +339,41 @@ def write_dat(
     side: Side, path: Path, stamp_of: Callable[[int], int] = int, options: bytes = b""
 ) -> Path:
     """Write a trace.dat of version 7; a time becomes what the clock showed by `stamp_of`."""
-    ids = {name: 100 + place for place, name in enumerate(_FIELDS)}
+    ids = {name: 100 + place for place, name in enumerate(FIELDS)}
     dat = Hostile()
-    dat.formats(*(event_format(name, ids[name], _format(name)) for name in ids))
+    dat.formats(*(event_format(name, ids[name], format_of(name)) for name in ids))
     threads = {each.thread[1]: each.thread[0] for each in side.events}
     listed = "".join(f"{pid} {comm}\n" for pid, comm in threads.items()).encode()
     dat.part(NAMES, number(len(listed), 8) + listed)
     contents = []
     for cpu in range(max(side.running) + 1):
         own = sorted((each for each in side.events if each.cpu == cpu), key=lambda one: one.t_ns)
-        contents.append(_pages([(stamp_of(each.t_ns), _content(each, ids)) for each in own]))
+        contents.append(_pages([(stamp_of(each.t_ns), content_of(each, ids)) for each in own]))
     dat.data(*contents)
     dat.options += options
     return dat.write(path)
 
 
-def _format(name: str) -> str:
+def format_of(name: str) -> str:
+    """What the kernel tells of an event's fields."""
     kinds = {16: "char {}[16]", 8: "u64 {}", 4: "int {}"}
-    text = fields(*((kinds[size].format(each), size) for each, size in _FIELDS[name]))
+    text = fields(*((kinds[size].format(each), size) for each, size in FIELDS[name]))
     if name == "kvm_exit":
         pairs = ", ".join(f'{{ {value}, "{reason}" }}' for reason, value in _REASONS.items())
         text += f'\nprint fmt: "reason %s", __print_symbolic(REC->exit_reason, {pairs})\n'
     return text
 
 
-def _content(event: Event, ids: dict[str, int]) -> bytes:
-    content = struct.pack("<HBBi", ids[event.name], 0, 0, event.thread[1])
-    for name, size in _FIELDS[event.name]:
+def content_of(event: Event, ids: dict[str, int], order: Order = "little") -> bytes:
+    """An event's own record, as a kernel of that byte order writes it."""
+    mark = "<" if order == "little" else ">"
+    content = struct.pack(f"{mark}HBBi", ids[event.name], 0, 0, event.thread[1])
+    for name, size in FIELDS[event.name]:
         value = event.values.get(name, 0)
         if size == 16:
             content += str(value).encode().ljust(16, b"\0")[:16]
         else:
-            content += (_number(value) & (1 << 8 * size) - 1).to_bytes(size, "little")
+            content += (_number(value) & (1 << 8 * size) - 1).to_bytes(size, order)
     return content + b"\0" * (-len(content) % 4)
 
 
