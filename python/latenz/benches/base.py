@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from latenz.benches.late import OnLate
 from latenz.engines import Obstacle
 from latenz.model import Deadline, Metadata, TimeBase
 
@@ -43,6 +44,7 @@ class Assignment:
         writer: The run that takes the samples.
         repetition: Which of the condition's repetitions this is, from 1.
         trace: Also record what the kernel does meanwhile, and tell why the worst were late.
+        on_late: What to do once a latency passes a limit; only on benches that `watches`.
     """
 
     condition: "Condition"
@@ -51,6 +53,7 @@ class Assignment:
     writer: "RunWriter"
     repetition: int = 1
     trace: bool = False
+    on_late: OnLate | None = None
 
     def folder(self) -> Path:
         """Return the measurement's own folder in the run; made if absent."""
@@ -82,6 +85,8 @@ class Bench(ABC):
     """Engines that measure there."""
     loads: ClassVar[tuple[str, ...]]
     """Kinds of load that can run there."""
+    watches: ClassVar[bool] = False
+    """Whether latencies are seen while it measures, so that late ones can be acted on."""
     traces: ClassVar[bool] = False
     """Whether it can record what the kernel does while it measures."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from latenz import environment
 from latenz.affinity import kept_off
 from latenz.benches.base import Assignment, Bench, Watch
+from latenz.benches.late import LateWatch
 from latenz.clocks import ClockOffsets, notes_between
 from latenz.engines import ENGINES, Engine, Obstacle, Task
 from latenz.errors import BadInput
@@ -30,6 +31,7 @@ class Host(Bench):
     stacks = ("linux",)
     engines = tuple(ENGINES)
     loads = tuple(STRESSORS)
+    watches = True
     traces = True
 
     def trace_obstacle(self) -> Obstacle | None:
@@ -64,6 +66,8 @@ class Host(Bench):
         planned_ns = self.planned_ns(condition)
         stressor = _stressor(condition)(condition.load, folder, planned_ns)
         measurement = _Measurement(engine, stressor, condition, watch)
+        if assignment.on_late:
+            measurement.late = LateWatch(assignment.on_late, assignment.label, folder)
         return _traced(measurement, assignment) if assignment.trace else measurement.account()
 
 
@@ -97,6 +101,7 @@ class _Measurement:
         self.condition = condition
         self.watch = watch
         self.recording: Recording | None = None
+        self.late: LateWatch | None = None
         self.collected: list[SampleSet] = []
         self.load_died_ns: int | None = None
         self._idle_note = engine.idle_note()
@@ -117,8 +122,10 @@ class _Measurement:
             engine_status = self.engine.stop()
             after = environment.moment()
             load_status = self.stressor.stop()
+            late = self._late()
         return {
             **self._outcome(),
+            **late,
             "started": started,
             "duration_ns": self.condition.duration_ns,
             "engine": {
@@ -149,7 +156,19 @@ class _Measurement:
             self.recording.start()
         self.engine.start()
         longest_ns = self.engine.longest_ns(self.condition.engine, self.condition.duration_ns)
-        self._wait("measuring", longest_ns, lambda: self.engine.alive)
+        self._wait("measuring", longest_ns, lambda: self.engine.alive and not self._ends_late)
+
+    @property
+    def _ends_late(self) -> bool:
+        return self.late is not None and self.late.ends
+
+    def _late(self) -> dict[str, Any]:
+        """Look a last time, and wait for what was started."""
+        if self.late is None:
+            return {}
+        if self.engine.command:
+            self.late.see(self.engine.maximum_ns())
+        return self.late.finish()
 
     def _wait(self, phase: str, limit_ns: int, going_on: Callable[[], bool]) -> None:
         """Wait until something is over, watching the load, the clock and the user."""
@@ -166,11 +185,13 @@ class _Measurement:
 
     def _look(self, phase: str) -> None:
         """Look for the largest latency so far, if anybody wants to know it."""
-        if not self.watch.report and not self.recording:
+        if not self.watch.report and not self.recording and not self.late:
             return
         largest_ns = self.engine.maximum_ns() if self.engine.command else None
         if self.recording:
             self.recording.notice(largest_ns)
+        if self.late:
+            self.late.see(largest_ns)
         if self.watch.report:
             self.watch.report(phase, largest_ns)
 
@@ -183,6 +204,7 @@ class _Measurement:
                 f"the load {self.stressor.name} ended {self.load_died_ns / 1e9:.1f} s after its"
                 f" start, before measuring was over: {self.stressor.last_words()}"
             )
+        notes += self.late.notes() if self.late else []
         if not self.engine.command:
             if self.watch.stopped:
                 return {"state": "interrupted", "reason": "stopped before measuring began"}

@@ -10,6 +10,7 @@ import typer
 from latenz.commands.judging import AcceptEmulated, exit_code
 
 if TYPE_CHECKING:
+    from latenz.benches.late import OnLate
     from latenz.experiment.condition import Condition
     from latenz.statistics import Summary
 
@@ -37,6 +38,16 @@ def command(
         bool,
         typer.Option("--trace", help="Also record a kernel trace and explain the worst samples."),
     ] = False,
+    late: Annotated[
+        str | None, typer.Option(help="A latency above this is late, such as 100us.")
+    ] = None,
+    on_late: Annotated[
+        str | None,
+        typer.Option(help="Run this command, once for each measurement, when one is late."),
+    ] = None,
+    stop_late: Annotated[
+        bool, typer.Option("--stop-late", help="End a measurement when one is late.")
+    ] = False,
     accept_emulated: AcceptEmulated = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
@@ -44,6 +55,9 @@ def command(
 
     Ends with 0 if all deadlines are met, 1 if one is violated, 3 if one could not be shown or is
     met in emulated time only, and 130 if interrupted; what was measured so far is kept.
+
+    Latencies are looked at once a second for --late. The command of --on-late is told the latency
+    by LATENZ_LATENCY_NS, and LATENZ_LIMIT_NS, LATENZ_CONDITION and LATENZ_FOLDER.
 
     Example: latenz run experiments/quick.toml --only 'idle*' -o results/mine
     """
@@ -56,10 +70,11 @@ def command(
     if list_:
         _print_names([each.name for each in chosen], json)
         return 0
+    wish = _on_late(late, on_late, stop_late)
     folder = output or _default_folder(read.file.name)
     required = only == [chosen[0].name]
     with Progress(wanted=not json) as progress:
-        writer = run_experiment(read, folder, chosen, progress, required, trace)
+        writer = run_experiment(read, folder, chosen, progress, required, trace, wish)
     summaries = _summaries(folder, read.file.confidence)
     accounts = writer.info.conditions
     if json:
@@ -69,6 +84,39 @@ def command(
         for name in read.file.published:
             typer.echo(f"notes on the published values: latenz published {name}")
     return _exit_code(writer.info.status, accounts, exit_code(summaries, None, accept_emulated))
+
+
+def _on_late(late: str | None, command: str | None, stops: bool) -> "OnLate | None":
+    """Return what to do once a latency passes a limit; None: nothing.
+
+    Raises:
+        BadInput: The limit is missing or none, or the command cannot be run.
+    """
+    import shlex
+    import shutil
+
+    from latenz.benches.late import OnLate
+    from latenz.durations import parse_duration
+    from latenz.errors import BadInput
+
+    if late is None:
+        if command is None and not stops:
+            return None
+        option = "--stop-late" if command is None else "--on-late"
+        raise BadInput("needs to know what is late", option, "add for example --late 100us")
+    if command is None and not stops:
+        raise BadInput("does nothing by itself", "--late", "add --on-late COMMAND or --stop-late")
+    limit_ns = parse_duration(late, "--late")
+    if limit_ns <= 0:
+        raise BadInput(f"{late!r} is not positive", "--late", "write for example 100us")
+    try:
+        words = tuple(shlex.split(command or ""))
+    except ValueError as error:
+        raise BadInput(f"cannot be split into words ({error})", "--on-late") from None
+    if command is not None and (not words or shutil.which(words[0]) is None):
+        what = f"{words[0] if words else command!r} is no program that can be run"
+        raise BadInput(what, "--on-late", "name a program; for a shell: sh -c '...'")
+    return OnLate(limit_ns, words, stops)
 
 
 def _shortened(conditions: "Sequence[Condition]", duration: str | None) -> "list[Condition]":

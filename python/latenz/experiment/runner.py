@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from latenz.benches import BENCHES
 from latenz.benches.base import Assignment, Bench, Watch
+from latenz.engines import ENGINES, Engine
 from latenz.errors import BadInput, closest
 from latenz.experiment.condition import Condition
 from latenz.experiment.ordering import interleave
@@ -16,6 +17,7 @@ from latenz.experiment.schema import Experiment
 from latenz.signals import stopped_by_signals
 
 if TYPE_CHECKING:
+    from latenz.benches.late import OnLate
     from latenz.store.run import RunWriter, Status
 
 
@@ -64,6 +66,7 @@ def run_experiment(
     observer: Observer,
     required: bool = False,
     trace: bool = False,
+    on_late: "OnLate | None" = None,
 ) -> "RunWriter":
     """Measure conditions in random order; SIGINT and SIGTERM end the run early and in order.
 
@@ -77,17 +80,20 @@ def run_experiment(
         observer: Is told how far the run has come.
         required: The conditions were asked for by name: one that cannot be measured is an error.
         trace: Also record what the kernel does meanwhile, and tell why the worst were late.
+        on_late: What to do once a measurement's latency passes a limit.
 
     Returns:
         The closed run; its `info.status` is "complete" or "interrupted".
 
     Raises:
         BadInput: The folder cannot be written, no condition can be measured here, or one cannot
-            be traced.
+            be traced or watched.
     """
     benches = {name: BENCHES[name]() for name in {each.bench for each in conditions}}
     if trace:
         _require_traces(conditions, benches)
+    if on_late:
+        _require_watches(conditions, benches)
     obstacles = {each.name: benches[each.bench].obstacle(each) for each in conditions}
     able = [each for each in conditions if obstacles[each.name] is None]
     unable = [each for each in conditions if obstacles[each.name] is not None]
@@ -107,7 +113,7 @@ def run_experiment(
     status: Status = "failed"
     try:
         with stopped_by_signals(watch.stop):
-            _measure_all(experiment, plan, benches, writer, observer, watch, trace)
+            _measure_all(experiment, plan, benches, writer, observer, watch, trace, on_late)
         status = "interrupted" if watch.stopped else "complete"
     except OSError as error:
         raise BadInput(f"cannot be written ({error.strerror})", str(folder)) from None
@@ -157,6 +163,17 @@ def _require_traces(conditions: Sequence[Condition], benches: dict[str, Bench]) 
             raise BadInput(f"{each.name} cannot be traced: {obstacle.reason}", "--trace", remedy)
 
 
+def _require_watches(conditions: Sequence[Condition], benches: dict[str, Bench]) -> None:
+    """Refuse conditions whose latencies are not known before they are over."""
+    for each in conditions:
+        if not benches[each.bench].watches:
+            what = f"{each.name} runs on the bench {each.bench}, which tells no latency meanwhile"
+            raise BadInput(what, "--late", "measure others with --only, or leave --late out")
+        if ENGINES[each.engine.engine].maximum_ns is Engine.maximum_ns:
+            what = f"{each.name}: the engine {each.engine.engine} tells no latency meanwhile"
+            raise BadInput(what, "--late", "take the engine wakeup, robot or intercore")
+
+
 def _measure_all(
     experiment: Experiment,
     plan: list[tuple[Condition, int]],
@@ -165,6 +182,7 @@ def _measure_all(
     observer: Observer,
     watch: Watch,
     trace: bool,
+    on_late: "OnLate | None",
 ) -> None:
     for condition, repetition in plan:
         if watch.stopped:
@@ -173,7 +191,9 @@ def _measure_all(
         label = f"{condition.name}-r{repetition}" if repeated else condition.name
         bench = benches[condition.bench]
         observer.measuring(label, bench.planned_ns(condition))
-        assignment = Assignment(condition, label, experiment.deadlines, writer, repetition, trace)
+        assignment = Assignment(
+            condition, label, experiment.deadlines, writer, repetition, trace, on_late
+        )
         account = bench.measure(assignment, watch)
         record(writer, observer, condition, repetition, account)
 
