@@ -6,13 +6,25 @@ clocks belong together is checked by that, and without anything else it is found
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from latenz.errors import BadInput
+from latenz.traces.clock_fit import (
+    BIN_NS,
+    ROUNDING_NS,
+    Found,
+    Runs,
+    bounds_of,
+    closer,
+    compared,
+    drifting,
+    near,
+    pieces,
+)
 from latenz.traces.model import RecordedGuest, Summary
 from latenz.traces.occupancy import number
 from latenz.traces.reader import RecordedTrace
@@ -26,22 +38,17 @@ MOST_COMPARED = 1 << 20
 """By so many of a guest's events, and of its host's entries and exits, clocks are joined."""
 _RUNS = ("kvm_entry", "kvm_exit")
 _MICROSECOND = 1_000
-_ROUNDING_NS = 2  # of cycles into ns, once on each side
 _MOST_OUTSIDE = 0.01
 _FEWEST = 20  # events of a guest, by fewer no clock is found
 _MOST_MOVED_NS = 1 << 62  # between two clocks; more than any time of a trace
 _FAR_OUTSIDE_NS = 100_000
 _SILENCE_NS = 100_000
-_BIN_NS = 4_000
 _MOST_DISTANCES = 3_000_000
 _MOST_GUESTS = 64
 _MOST_CANDIDATES = 48
 _MOST_SCORED = 500  # events of the beginning, in which no clock drifts far
-_NEAR_NS = 2 * _BIN_NS
 _MOST_FITTED = 8
-_LONGEST_ENTRY_NS, _STEP_NS = 60_000, 250  # from an entry to the guest's first event
 _MANY = 0.98
-_OF_PIECE, _MOST_PIECES = 48, 256
 _REMEDY = (
     "record both by trace-cmd record with -A, or the host with -e kvm:kvm_write_tsc_offset too"
 )
@@ -71,25 +78,6 @@ class HostClock:
     outside: int
     vcpus: Mapping[int, int]
     is_cut: bool = False
-
-
-class _Runs(NamedTuple):
-    """When a thread was in its guest: from each entry to the exit after it, in order."""
-
-    entries: "Times"
-    exits: "Times"
-
-
-class _Found(NamedTuple):
-    """Events of a guest, compared with when it ran."""
-
-    inside: int
-    outside: int
-    furthest_ns: int  # outside
-
-    @property
-    def score(self) -> int:
-        return self.inside - 10 * self.outside
 
 
 def host_clock(
@@ -125,25 +113,25 @@ def _joined(
         vcpus = _vcpus(moved, runs, host_summary, names)
         found = _together(moved, runs, vcpus)
         if _is_believable(found) and (method != "tsc-offset" or _is_confirmed(found, moved)):
-            error_ns = _ROUNDING_NS + found.furthest_ns + _grain_ns(moved, runs)
+            error_ns = ROUNDING_NS + found.furthest_ns + _grain_ns(moved, runs)
             checked = found.inside + found.outside
             return HostClock(method, argument, error_ns, checked, found.outside, vcpus)
     return _Matching(guest, runs, host_summary, names).clock()
 
 
-def _grain_ns(times_of: Mapping[int, "Times"], runs: Mapping[int, _Runs]) -> int:
+def _grain_ns(times_of: Mapping[int, "Times"], runs: Mapping[int, Runs]) -> int:
     """Return how far times are off if files tell whole microseconds only, as tracefs does."""
     of_host = any((each.entries % _MICROSECOND).any() for each in runs.values())
     of_guest = any((each % _MICROSECOND).any() for each in times_of.values())
     return _MICROSECOND * (int(not of_host) + int(not of_guest))
 
 
-def _is_believable(found: _Found) -> bool:
+def _is_believable(found: Found) -> bool:
     few = found.outside <= _MOST_OUTSIDE * (found.inside + found.outside)
     return few and found.furthest_ns <= _FAR_OUTSIDE_NS
 
 
-def _is_confirmed(found: _Found, times_of: Mapping[int, "Times"]) -> bool:
+def _is_confirmed(found: Found, times_of: Mapping[int, "Times"]) -> bool:
     """Tell whether enough events lie where the guest ran: the offset may be another machine's."""
     return found.inside >= min(_FEWEST, sum(map(len, times_of.values())))
 
@@ -198,18 +186,18 @@ def _grouped(column: int, rows: "Times") -> dict[int, "Times"]:
     return dict(zip(keys.tolist(), np.split(ordered, firsts[1:]), strict=True))
 
 
-def _runs(host: RecordedTrace) -> dict[int, _Runs]:
+def _runs(host: RecordedTrace) -> dict[int, Runs]:
     found = {}
     for pid, own in _grouped(2, host.times(_RUNS, MOST_COMPARED)).items():
         enters = (own[:-1, 3] == 0) & (own[1:, 3] == 1)
         if enters.any():
-            found[pid] = _Runs(own[:-1, 0][enters], own[1:, 0][enters])
+            found[pid] = Runs(own[:-1, 0][enters], own[1:, 0][enters])
     return found
 
 
 def _vcpus(
     times_of: Mapping[int, "Times"],
-    runs: Mapping[int, _Runs],
+    runs: Mapping[int, Runs],
     host: Summary,
     names: RecordedGuest | None,
 ) -> dict[int, int]:
@@ -218,7 +206,7 @@ def _vcpus(
     found = {}
     for cpu, times in times_of.items():
         known = [pid for pid in threads.get(cpu, ()) if pid in runs]
-        scored = [(_compared(times, runs[pid]).score, pid) for pid in known]
+        scored = [(compared(times, runs[pid]).score, pid) for pid in known]
         if scored:
             found[cpu] = max(scored)[1]
     return found
@@ -238,38 +226,14 @@ def _threads(host: Summary, names: RecordedGuest | None) -> dict[int, list[int]]
 
 
 def _together(
-    times_of: Mapping[int, "Times"], runs: Mapping[int, _Runs], vcpus: Mapping[int, int]
-) -> _Found:
-    each = [_compared(times_of[cpu], runs[pid]) for cpu, pid in vcpus.items()]
-    return _Found(
+    times_of: Mapping[int, "Times"], runs: Mapping[int, Runs], vcpus: Mapping[int, int]
+) -> Found:
+    each = [compared(times_of[cpu], runs[pid]) for cpu, pid in vcpus.items()]
+    return Found(
         sum(found.inside for found in each),
         sum(found.outside for found in each),
         max((found.furthest_ns for found in each), default=0),
     )
-
-
-def _compared(times: "Times", runs: _Runs) -> _Found:
-    """Compare times with when a thread was in its guest, as far as its trace goes."""
-    entries, exits = runs
-    times = times[(times >= entries[0]) & (times <= exits[-1])]
-    place = np.searchsorted(entries, times, side="right") - 1
-    until = exits[place] - times
-    is_in = until >= 0
-    after = entries[np.minimum(place + 1, len(entries) - 1)] - times
-    beyond = np.minimum(-until[~is_in], np.where(after[~is_in] > 0, after[~is_in], 2**62))
-    return _Found(
-        int(is_in.sum()),
-        int((~is_in).sum()),
-        int(beyond.max(initial=0)),
-    )
-
-
-class _Bounds(NamedTuple):
-    """By how much times of a guest must be moved, at least and at most, around one of them."""
-
-    t_ns: int
-    least_ns: int
-    most_ns: int
 
 
 class _Matching:
@@ -278,7 +242,7 @@ class _Matching:
     def __init__(
         self,
         guest: RecordedTrace,
-        runs: Mapping[int, _Runs],
+        runs: Mapping[int, Runs],
         host: Summary,
         names: RecordedGuest | None,
     ) -> None:
@@ -302,7 +266,7 @@ class _Matching:
         pids = [pid for pid in threads.get(cpu, ()) if pid in self._runs]
         scored = sorted(
             (
-                (_near(times[:_MOST_SCORED], self._runs[pid], offset), pid, offset)
+                (near(times[:_MOST_SCORED], self._runs[pid], offset), pid, offset)
                 for pid in pids
                 for offset in self._candidates(times, pid)
             ),
@@ -313,7 +277,7 @@ class _Matching:
             for score, pid, offset in scored[:_MOST_FITTED]
             if score >= _MANY * scored[0][0] > 0
             for argument, error_ns, move in self._lines(times, self._runs[pid], offset)
-            for found in [_compared(_moved(times, argument), self._runs[pid])]
+            for found in [compared(_moved(times, argument), self._runs[pid])]
             if _is_believable(found) and found.inside >= min(_FEWEST, len(times))
         ]
         if not fitted:
@@ -355,19 +319,19 @@ class _Matching:
         first = first if len(first) else times
         first = first[: max(_FEWEST, _MOST_DISTANCES // len(woken))]
         distances = (woken[None, :] - first[:, None]).ravel()
-        bins, counts = np.unique(distances // _BIN_NS, return_counts=True)
+        bins, counts = np.unique(distances // BIN_NS, return_counts=True)
         often = np.argsort(counts, kind="stable")[-_MOST_CANDIDATES:]
-        return [int(bins[each]) * _BIN_NS + _BIN_NS // 2 for each in often]
+        return [int(bins[each]) * BIN_NS + BIN_NS // 2 for each in often]
 
-    def _lines(self, times: "Times", runs: _Runs, offset: int) -> list[tuple[str, int, int]]:
+    def _lines(self, times: "Times", runs: Runs, offset: int) -> list[tuple[str, int, int]]:
         """Return the clock that suits near an offset: its argument, error, and move at first."""
-        offset = _closer(times[:_MOST_SCORED], runs, offset)
-        whole = _bounds_of(times, runs, offset)
+        offset = closer(times[:_MOST_SCORED], runs, offset)
+        whole = bounds_of(times, runs, offset)
         if whole is not None:
             move = (whole.least_ns + whole.most_ns) // 2
-            return [(f"1:0:{move}", whole.most_ns - move + _ROUNDING_NS, move)]
-        bounds = _pieces(times, runs, offset)
-        return [_drifting(bounds)] if len(bounds) > 1 else []
+            return [(f"1:0:{move}", whole.most_ns - move + ROUNDING_NS, move)]
+        bounds = pieces(times, runs, offset)
+        return [drifting(bounds)] if len(bounds) > 1 else []
 
 
 def _moved(times: "Times", argument: str) -> "Times":
@@ -377,88 +341,3 @@ def _moved(times: "Times", argument: str) -> "Times":
         return times + offset
     moved = [(each * multiplier >> shift) + offset for each in times.tolist()]
     return np.array(moved, dtype=np.int64)
-
-
-def _near(times: "Times", runs: _Runs, offset: int) -> int:
-    """Return how well times suit near an offset: those of runs, less those of pauses."""
-    return _compared(times + offset, _Runs(runs.entries - _NEAR_NS, runs.exits + _NEAR_NS)).score
-
-
-def _closer(times: "Times", runs: _Runs, offset: int) -> int:
-    """Return an offset near another one that suits best: entries come before the first event."""
-    steps = range(offset - _NEAR_NS, offset + _LONGEST_ENTRY_NS, _STEP_NS)
-    scores = [_compared(times + each, runs).score for each in steps]
-    best = max(scores)
-    suiting = [each for each, score in zip(steps, scores, strict=True) if score == best]
-    return suiting[len(suiting) // 2]
-
-
-def _pieces(times: "Times", runs: _Runs, offset: int) -> list[_Bounds]:
-    """Return what pieces of a trace tell, one after the other, as clocks drift apart slowly."""
-    found: list[_Bounds] = []
-    step = max(_OF_PIECE, len(times) // _MOST_PIECES)
-    for first in range(0, len(times), step):
-        piece = times[first : first + _OF_PIECE]
-        guess = offset
-        if len(found) > 1:
-            one, other = found[max(0, len(found) - 9)], found[-1]
-            slope = (_middle(other) - _middle(one)) / max(1, other.t_ns - one.t_ns)
-            guess += round(slope * int(piece[0] - other.t_ns))
-        bounds = _bounds_of(piece, runs, guess)
-        if bounds is not None:
-            found.append(bounds)
-            offset = _middle(bounds)
-    return found
-
-
-def _middle(bounds: _Bounds) -> int:
-    return (bounds.least_ns + bounds.most_ns) // 2
-
-
-def _bounds_of(times: "Times", runs: _Runs, offset: int) -> _Bounds | None:
-    """Return by how much times must be moved at least and at most, near an offset.
-
-    Each time belongs to the run that it is in, or else is nearest to.
-    """
-    entries, exits = runs
-    for _ in range(4):
-        moved = times + offset
-        is_known = (moved >= entries[0]) & (moved <= exits[-1])
-        own = times[is_known]
-        if not len(own):
-            return None
-        place = np.searchsorted(entries, own + offset, side="right") - 1
-        after = np.minimum(place + 1, len(entries) - 1)
-        late = own + offset - exits[place]
-        is_next = (late > 0) & (entries[after] - own - offset < late)
-        place = np.where(is_next, after, place)
-        least = int((entries[place] - own).max())
-        most = int((exits[place] - own).min())
-        if least <= most:
-            return _Bounds(int(own[len(own) // 2]), least, most)
-        offset = (least + most) // 2
-    return None
-
-
-def _drifting(bounds: Sequence[_Bounds]) -> tuple[str, int, int]:
-    """Return a clock that drifts: a line as far as can be from the least and the most of all."""
-    from scipy.optimize import linprog
-
-    shift, first = 40, bounds[0]
-    since = np.array([each.t_ns - first.t_ns for each in bounds]) / 1e9
-    least = np.array([each.least_ns - first.least_ns for each in bounds], dtype=float)
-    most = np.array([each.most_ns - first.least_ns for each in bounds], dtype=float)
-    ones = np.ones_like(since)
-    rows = np.vstack([np.column_stack([-ones, -since, ones]), np.column_stack([ones, since, ones])])
-    free = (None, None)
-    line = linprog([0, 0, -1], rows, np.concatenate([-least, most]), bounds=[free, free, free])
-    start, slope_ppb = (float(each) for each in (line.x if line.x is not None else (0, 0))[:2])
-    multiplier = (1 << shift) + round(slope_ppb * 1e-9 * (1 << shift))
-    start_ns = first.least_ns + round(start)
-    offset = start_ns + first.t_ns - (first.t_ns * multiplier >> shift)
-    moves = [(each.t_ns * multiplier >> shift) + offset - each.t_ns for each in bounds]
-    error_ns = max(
-        max(abs(each.most_ns - move), abs(move - each.least_ns))
-        for each, move in zip(bounds, moves, strict=True)
-    )
-    return f"{multiplier}:{shift}:{offset}", error_ns + _ROUNDING_NS, start_ns

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from latenz.traces.blocking import Piece
 from latenz.traces.causes import Share
@@ -19,87 +19,15 @@ from latenz.traces.explanation import ENTRY_NS, Explanation, Phase, State
 from latenz.traces.model import IDLE_REASONS
 from latenz.traces.occupancy import Stretch, number
 from latenz.traces.wakeups import Window, could_run
+from latenz.traces.whereabouts import Segment, Whereabouts
 
 if TYPE_CHECKING:
     from latenz.traces.model import Event, Loss
     from latenz.traces.scene import Scene
 
-_NESTED = ("kvm_nested_vmexit", "kvm_nested_vmexit_inject", "kvm_nested_intr_vmexit")
-_NESTED_ENTRIES = ("kvm_nested_vmenter", "kvm_nested_vmrun")
 _OF_HALTING = frozenset({"scheduling", "host-idle", "timer-late"})
 """What waking a halted virtual CPU consists of, by the causes of any thread's wake-up."""
 _SURELY_LONG_NS = 50_000
-
-
-class _Segment(NamedTuple):
-    """Where the thread was, from an event of KVM on."""
-
-    start_ns: int
-    kind: str  # "guest", "exit" in the kernel, or "user" space
-    reason: str
-    entered_ns: int
-    is_nested: bool
-
-
-class Whereabouts:
-    """When a virtual CPU's thread was in its guest, and else for which exit out of it.
-
-    Args:
-        events: All of a stretch of the host's trace, in the order of their times.
-        pid: The thread.
-    """
-
-    def __init__(self, events: "Sequence[Event]", pid: int) -> None:
-        self._segments: list[_Segment] = []
-        for event in events:
-            if event.pid == pid and event.name.startswith("kvm_"):
-                self._take(event)
-        self._starts = [each.start_ns for each in self._segments]
-
-    def _take(self, event: "Event") -> None:
-        before = self._segments[-1] if self._segments else None
-        if event.name == "kvm_exit":
-            reason = str(event.fields.get("reason", "unknown"))
-            self._add(_Segment(event.t_ns, "exit", reason, event.t_ns, False), "guest")
-        elif event.name == "kvm_entry":
-            self._add(_Segment(event.t_ns, "guest", "", event.t_ns, False), "exit")
-        elif event.name == "kvm_userspace_exit":
-            told = before or _Segment(event.t_ns, "exit", "unknown", event.t_ns, False)
-            self._add(told._replace(start_ns=event.t_ns, kind="user"), "exit")
-        elif event.name in (*_NESTED, *_NESTED_ENTRIES) and before and before.kind != "guest":
-            place = len(self._segments) - 1
-            while place >= 0 and self._segments[place].entered_ns == before.entered_ns:
-                if self._segments[place].is_nested:
-                    break  # so are those before it
-                self._segments[place] = self._segments[place]._replace(is_nested=True)
-                place -= 1
-
-    def _add(self, segment: _Segment, kind_before: str) -> None:
-        if not self._segments:  # the first event tells where the thread had been until then
-            began = _Segment(-(2**63), kind_before, "unknown", segment.start_ns, False)
-            self._segments.append(began)
-        self._segments.append(segment)
-
-    def between(self, start_ns: int, end_ns: int) -> list[tuple[int, int, _Segment]]:
-        """Return where it was in a window, in order and without gaps: from, until, where.
-
-        Of a thread without any events of KVM it is taken that it was in its guest.
-        """
-        if not self._segments:
-            return [(start_ns, end_ns, _Segment(start_ns, "guest", "", start_ns, False))]
-        found = []
-        place = max(0, bisect_right(self._starts, start_ns) - 1)
-        while place < len(self._segments) and self._starts[place] < end_ns:
-            after = self._starts[place + 1] if place + 1 < len(self._starts) else end_ns
-            first, last = max(start_ns, self._starts[place]), min(end_ns, after)
-            if last > first:
-                found.append((first, last, self._segments[place]))
-            place += 1
-        return found
-
-    def at(self, t_ns: int) -> _Segment:
-        """Return where it was right before a moment."""
-        return self.between(t_ns - 1, t_ns)[0][2]
 
 
 class VcpuTime(Explanation):
@@ -243,7 +171,7 @@ class VcpuTime(Explanation):
             )
             self._account(part, partial(self._out, part, segment))
 
-    def _out(self, part: Stretch, segment: _Segment) -> None:
+    def _out(self, part: Stretch, segment: Segment) -> None:
         """The thread worked for an exit."""
         is_gone = part.length_ns > _SURELY_LONG_NS and self._surely_gone(part, self.window.cpu)
         where = "in user space" if segment.kind == "user" else "in the kernel"
