@@ -35,14 +35,14 @@ def compiled(compiler: str, program: Path, *sources: Path, extra: tuple[str, ...
     """Build a program, or with -c an object."""
     command = [compiler, "-std=c++20", *WARNINGS, *INCLUDES, *extra]
     if len(sources) == 1:
-        subprocess.run([*command, *sources, "-o", program], check=True, timeout=200)
+        subprocess.run([*command, *sources, "-o", program], check=True, timeout=600)
         return program
     folder = program.parent
     objects = [folder / f"{program.name}-{source.stem}.o" for source in sources]
     with ThreadPoolExecutor(2) as two:
         pairs = zip(sources, objects, strict=True)
         list(two.map(lambda pair: compiled(compiler, pair[1], pair[0], extra=("-c",)), pairs))
-    subprocess.run([*command, *objects, "-o", program], check=True, timeout=200)
+    subprocess.run([*command, *objects, "-o", program], check=True, timeout=600)
     return program
 
 

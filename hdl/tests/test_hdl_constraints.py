@@ -36,7 +36,7 @@ def commands(script: str) -> list[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     called = [line for line in done.stderr.splitlines() if line]
     assert all(line.startswith(KNOWN) for line in called), done.stderr

@@ -37,7 +37,7 @@ class Node(NamedTuple):
 
 
 def run(*command: str | Path) -> str:
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
     assert not done.stderr
     return done.stdout
 
@@ -164,6 +164,6 @@ def test_the_compilers_silence_means_something(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     assert "Warning" in done.stderr

@@ -71,7 +71,7 @@ def test_python_reads_a_ring_through_the_bridge(bridge, planted):
 def test_the_driver_reads_a_board_through_the_bridge(bridge, planted, series):
     with serving(bridge, planted) as (host, port):
         command = [series, f"{host}:{port}", "0", "1", "published", "series", "1000"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=200)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
     told = json.loads(done.stdout)
     assert told["samples"] == [[11, 0], [12, 0], [13, 0]]
     assert (told["num"], told["last"], told["max"], told["min"]) == (3, 9, 20, 5)
@@ -130,7 +130,7 @@ def test_it_speaks_over_standard_input_and_output(bridge, planted):
         input=READ_TWO + wait + READ_TWO,
         capture_output=True,
         check=True,
-        timeout=100,
+        timeout=600,
     )
     assert done.stdout == TWO_WORDS + struct.pack("<BBHI", 0, 0, 0, 0) + TWO_WORDS
     assert done.stderr == b""
@@ -151,7 +151,7 @@ def test_it_speaks_over_standard_input_and_output(bridge, planted):
 )
 def test_a_mistake_is_one_line_and_exit_2(bridge, planted, options, said):
     command = [bridge, *([] if "--root" in options[0] else [f"--root={planted.root}"]), *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
@@ -172,7 +172,7 @@ def test_the_bridge_for_boards_runs_alone(tmp_path, planted):
         input=READ_TWO + bus_error + READ_TWO,
         capture_output=True,
         check=True,
-        timeout=200,
+        timeout=600,
         env={**os.environ, "QEMU_LD_PREFIX": "/nonexistent"},
     )
     assert done.stdout == TWO_WORDS + struct.pack("<BBHII", 2, 0, 1, 1, 0) + TWO_WORDS
@@ -309,7 +309,7 @@ def test_a_board_that_others_reach_lets_in_who_knows_its_secret(bridge, planted,
 def test_a_bridge_does_not_take_a_secret_that_others_may_read(bridge, planted, secret):
     secret.chmod(0o604)
     command = [bridge, f"--root={planted.root}", f"--secret={secret}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 2
     assert "others may read it, or own it; make it yours alone" in done.stderr
 

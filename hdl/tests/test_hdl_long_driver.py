@@ -31,7 +31,7 @@ def run_series(series: Path, board: Path, instance, *what: object) -> dict:
     place = instance.place
     kind = "published" if place.published else "extended"
     command = [series, board, str(place.s00), str(place.s01), kind, *map(str, what)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.stderr == ""
     return json.loads(done.stdout)
 
@@ -142,7 +142,7 @@ def test_the_driver_asks_a_published_ip_for_nothing_more(series, board):
     """Said to be one with additions it gets a bus error: so SLVERR is what a mistake looks like."""
     [ip, _] = instances(board)
     command = [series, board, str(ip.place.s00), str(ip.place.s01), "extended", "series", "9"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 2
     assert done.stderr.endswith("at 32 with status 2\n")
 
@@ -202,7 +202,7 @@ def test_the_driver_knows_which_registers_exist(tmp_path):
     cases = [(w, f | 8 if f & 16 else f) for w, f in cases]
     asked = "".join(f"{width} {features}\n" for width, features in cases)
     done = subprocess.run(
-        [program], input=asked, capture_output=True, text=True, check=True, timeout=100
+        [program], input=asked, capture_output=True, text=True, check=True, timeout=600
     )
     compiler = RDLCompiler()
     compiler.compile_file(str(HDL / "registers/latencies_ip.rdl"))

@@ -28,7 +28,7 @@ def built(request, tmp_path_factory) -> tuple[str, Path]:
     name = IMAGES[request.param]
     for command in (["-S", ROOT, "--preset", request.param, "-B", folder],
                     ["--build", folder, "--target", name]):  # fmt: skip
-        subprocess.run(["cmake", *command], check=True, capture_output=True, timeout=200)
+        subprocess.run(["cmake", *command], check=True, capture_output=True, timeout=600)
     return request.param, folder / "firmware" / f"{name}.elf"
 
 

@@ -85,7 +85,7 @@ def offsets(name: str) -> dict[str, int]:
 def generate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a copy of the generator: it writes beside itself."""
     program = [sys.executable, str(folder / "hdl/registers/generate"), *arguments]
-    return subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(program, capture_output=True, text=True, timeout=600, check=False)
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_cpp_header_says_what_the_map_says(tmp_path: Path, name: str) -> None:
     source.write_text("\n".join(lines) + "\n")
     flags = "-std=c++20 -ffreestanding -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
     command = ["g++", *flags.split(), f"-I{include}", "-fsyntax-only", str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[:3000]
     # nothing besides: every offset, mask and shift of the header was compared
     constants = re.findall(r"(\w+_(?:offset|mask|shift)) =", header.read_text())
@@ -183,7 +183,7 @@ def test_cpp_header_says_what_the_map_says(tmp_path: Path, name: str) -> None:
         parts = [each for each in fields(name) if each.register == register]
         assert int(value, 16) == sum((each.reset or 0) << each.low for each in parts), register
     form = [str(Path(sys.executable).parent / "clang-format"), "--dry-run", "--Werror", str(header)]
-    assert subprocess.run(form, timeout=60, check=False).returncode == 0
+    assert subprocess.run(form, timeout=600, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("name", MAPS)

@@ -384,7 +384,7 @@ def test_what_makes_no_sense_is_told_in_one_line(
 )
 def test_serve_tells_a_mistake_in_one_line(tmp_path: Path, arguments: list[str], told: str) -> None:
     command = [sys.executable, SERVE, "--socket", tmp_path / "s", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 2
     assert told in done.stderr
     assert done.stderr.count("\n") == 1

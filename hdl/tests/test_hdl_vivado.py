@@ -107,7 +107,7 @@ def test_the_wrapper_has_the_generics_and_ports_of_what_it_wraps(name, wrappers)
 @pytest.mark.parametrize("name", ["latencies_ip", "latency_bench"])
 def test_the_wrapper_is_vhdl_93(name, wrappers, tmp_path):
     command = ["ghdl", "-a", "--std=93", f"--workdir={tmp_path}", wrappers[name]]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=600)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def library(tmp_path_factory, wrappers) -> Path:
     folder = tmp_path_factory.mktemp("library")
     sources = [*listed("sources.txt", "bench_sources.txt"), *wrappers.values()]
     command = ["ghdl", "-a", "--std=08", f"--workdir={folder}", *sources]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=600)
     return folder
 
 
@@ -154,7 +154,7 @@ proc with_generics {{}} {{
     options = [f"-g{key}={value}" for key, value in generics.items()]
     for width, fits in ((bits, True), (bits + 1, False)):
         run = [*elaborate, *options, f"-gs00_address_bits_g={width}", "--no-run"]
-        done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=600)
         assert (done.returncode == 0) == fits, done.stderr
 
 

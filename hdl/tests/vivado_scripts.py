@@ -53,7 +53,7 @@ def run_tcl(script: str, answers: dict[str, str] | None = None) -> subprocess.Co
     listed = " ".join(f"{{{pattern}}} {{{answer}}}" for pattern, answer in (answers or {}).items())
     whole = INTERPRETER % {"answers": listed, "commands": COMMANDS} + script
     return subprocess.run(
-        ["tclsh"], input=whole, capture_output=True, text=True, check=False, timeout=60
+        ["tclsh"], input=whole, capture_output=True, text=True, check=False, timeout=600
     )
 
 

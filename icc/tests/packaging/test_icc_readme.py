@@ -37,8 +37,8 @@ def run_robot(folder: Path) -> list[str]:
     """Both programs side by side; what they print, sorted."""
     (Path("/dev/shm/robot")).unlink(missing_ok=True)
     servo = subprocess.Popen(folder / "servo", stdout=subprocess.PIPE, text=True)
-    planner = subprocess.run(folder / "planner", capture_output=True, text=True, timeout=60)
-    said, _ = servo.communicate(timeout=60)
+    planner = subprocess.run(folder / "planner", capture_output=True, text=True, timeout=600)
+    said, _ = servo.communicate(timeout=600)
     return sorted((planner.stdout + said).splitlines())
 
 

@@ -17,7 +17,7 @@ from latenz.model import Metadata
 from latenz.programs import board_program
 from latenz.stacks import STACKS, Job, guest_linux
 
-pytestmark = [pytest.mark.boots, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.boots
 PROGRAMS = ("latenz-send", "latenz-remote", "latenz-icc-echo")
 SCRIPT = """
 remote() { note "$*: exit $? $(latenz-remote "$@" 2>&1)"; }
@@ -99,7 +99,7 @@ def test_two_processes_of_one_linux_use_the_same_program(tmp_path):
     try:
         with subprocess.Popen([program, "serve", region]) as server:
             command = [program, "call", region, "2000", "100"]
-            answer = subprocess.run(command, capture_output=True, text=True, timeout=200)
+            answer = subprocess.run(command, capture_output=True, text=True, timeout=600)
             assert answer.stdout.startswith(f"{region}: 2000 answers, 0 wrong, 0 restarts")
             assert server.wait(60) == 0
     finally:

@@ -21,7 +21,7 @@ from latenz.programs import board_program
 from latenz.stacks import STACKS, Job, guest_linux
 from latenz.store.run import Run
 
-pytestmark = [pytest.mark.boots, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.boots
 LIMIT_S = 500
 LATENZ = Path(__file__).parents[3] / "latenz"
 SCRIPT = """
@@ -205,7 +205,7 @@ def test_the_stack_measures_the_same_twice(tmp_path):
             [LATENZ, "run", experiment, "-o", tmp_path / name],
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 0, done.stderr

@@ -454,7 +454,7 @@ def test_interrupting_keeps_what_was_simulated(tmp_path: Path) -> None:
         assert time.monotonic() < until
         time.sleep(0.1)
     program.send_signal(signal.SIGINT)
-    told = json.loads(program.communicate(timeout=200)[0])
+    told = json.loads(program.communicate(timeout=600)[0])
     assert program.returncode == 130
     assert told["complete"] is False
     assert sum(source["n"] for source in told["sources"]) == pq.read_metadata(records).num_rows > 0

@@ -15,7 +15,7 @@ EXAMPLE = "experiments/systems/can-gateway.toml"
 
 def checked(proof: Path, build: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [proof / "check", build], capture_output=True, text=True, check=False, timeout=300
+        [proof / "check", build], capture_output=True, text=True, check=False, timeout=600
     )
 
 

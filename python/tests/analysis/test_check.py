@@ -390,7 +390,7 @@ def test_ctrl_c_tells_what_was_found() -> None:
     while not re.search(rb"[1-9][0-9]*/8000000000", seen):
         seen += os.read(leader, 1000)
     program.send_signal(signal.SIGINT)
-    told = program.communicate(timeout=200)[0]
+    told = program.communicate(timeout=600)[0]
     os.close(leader)
     assert program.returncode == 130
     assert "interrupted" in told

@@ -186,7 +186,7 @@ def test_two_processes_at_once_make_one_file(own_cache):
     both = [
         subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) for _ in range(3)
     ]
-    answers = {process.communicate(timeout=250)[0] for process in both}
+    answers = {process.communicate(timeout=600)[0] for process in both}
     assert len(answers) == 1
     assert {process.returncode for process in both} == {0}
     assert not list((own_cache / "images").glob(".*"))

@@ -285,7 +285,7 @@ def test_two_at_once_fetch_once(mirror):
     both = [
         subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) for _ in range(2)
     ]
-    first, second = (process.communicate(timeout=250)[0] for process in both)
+    first, second = (process.communicate(timeout=600)[0] for process in both)
     assert first == second != b""
     assert mirror.downloads() == 1
 

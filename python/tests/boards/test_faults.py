@@ -208,7 +208,7 @@ def test_interrupted_while_booting_or_measuring(experiment, tmp_path):
         time.sleep(0.05)
     time.sleep(0.5)
     program.send_signal(signal.SIGINT)
-    _out, errors = program.communicate(timeout=200)
+    _out, errors = program.communicate(timeout=600)
     assert program.returncode == 130, errors
     assert b"Traceback" not in errors
     assert Run.open(tmp_path / "run").info.status == "interrupted"
@@ -258,7 +258,7 @@ def test_no_room_for_the_run(experiment, tmp_path):
             capture_output=True,
             text=True,
             check=False,
-            timeout=250,
+            timeout=600,
         )
         assert done.returncode == 2, done.stderr
         assert "No space left" in done.stderr
@@ -277,7 +277,7 @@ def test_two_benches_side_by_side(experiment, tmp_path):
             [LATENZ, "run", read.path, "-o", tmp_path / name, "--json"],
             capture_output=True,
             check=False,
-            timeout=250,
+            timeout=600,
         )
         told[name] = {"returncode": done.returncode, "errors": done.stderr}
 

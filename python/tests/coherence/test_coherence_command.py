@@ -15,7 +15,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 def latenz(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [LATENZ, "coherence", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
 def program(folder: Path, name: str, defect: str) -> Path:

@@ -26,7 +26,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="real-time scheduling 
 def latenz(*arguments, cpu=FIRST):
     """Run Latenz from a shell that is bound to one CPU, as on a machine with isolcpus=."""
     command = ["taskset", "-c", str(cpu), sys.executable, "-m", "latenz", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 @needs_two_cpus

@@ -71,7 +71,7 @@ def start(place, text, *options, **changed):
 
 def run(place, text, *options):
     process = start(place, text, *options)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=600)
     return process.returncode, out, err
 
 
@@ -249,7 +249,7 @@ def test_interrupting_keeps_every_sample(place, number):
     first = interleave(["loaded", "idle"], 1, 11)[0][0]
     assert wait_until(lambda: measuring(place, first))
     process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "Traceback" not in err
     opened = Run.open(place / "run")
@@ -279,7 +279,7 @@ def test_a_lost_terminal_keeps_every_sample(place):
     os.close(inner)
     assert wait_until(lambda: measuring(place, "loaded") or drained(terminal))
     os.close(terminal)
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=600) == 130
     opened = Run.open(place / "run")
     assert opened.info.status == "interrupted"
     assert all(sum(b.num_rows for b in each.batches()) > 50 for each in opened.sample_sets)
@@ -291,7 +291,7 @@ def test_nohup_measures_on(place):
     process = start(place, EXPERIMENT + IDLE, **ignoring)
     assert wait_until(lambda: measuring(place, "idle"))
     process.send_signal(signal.SIGHUP)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     assert process.returncode == 0
     assert Run.open(place / "run").info.status == "complete"
 
@@ -321,7 +321,7 @@ def test_a_load_that_dies_is_told(place):
     loads = load_processes(place)
     [first] = [each for each in loads if parent_of(each) not in loads]
     os.kill(first, signal.SIGKILL)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=600)
     assert process.returncode == 0
     assert "the load stress-ng-cpu ended" in out
     opened = Run.open(place / "run")
@@ -364,7 +364,7 @@ def test_a_terminal_shows_condition_and_largest_latency(place):
                 if not asked and re.search(wanted, shown):
                     process.send_signal(signal.SIGINT)
                     asked = True
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=600) == 130
     finally:
         process.kill()
         os.close(ours)
@@ -468,7 +468,7 @@ def test_own_probe_interrupted_or_orphaned(place, number):
     process = start(place, EXPERIMENT + OWN, "--duration", "1 h")
     assert wait_until(lambda: recorded(place))
     process.send_signal(number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     assert wait_until(lambda: not probes(place))
     status = {"interrupted": 130, "running": -signal.SIGKILL}
     opened = Run.open(place / "run")
@@ -503,7 +503,7 @@ def test_a_stall_is_not_one_sample(place):
     os.kill(probe, signal.SIGCONT)
     assert wait_until(lambda: has_missed(place, 490))
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=600)
     assert process.returncode == 130
     for each in json.loads(out)["sample_sets"]:
         assert each["missed_periods"] >= 490

@@ -32,7 +32,7 @@ CHOSEN = """chosen {
 
 
 def call(*command, **options):
-    done = subprocess.run(command, check=True, capture_output=True, timeout=250, **options)
+    done = subprocess.run(command, check=True, capture_output=True, timeout=600, **options)
     return done.stdout.decode()
 
 

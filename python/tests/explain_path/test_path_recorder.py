@@ -135,7 +135,7 @@ def test_without_icount_it_says_so(tmp_path):
     recorder = Recorder(tmp_path, [elf_symbols(guest.elf).find("isr").address], 1)
     command = ["qemu-system-aarch64", "-M", "virt,gic-version=2", "-cpu", "cortex-a53", "-smp", "2"]
     command += ["-nodefaults", "-display", "none", "-kernel", guest.elf, *recorder.arguments()]
-    subprocess.run(command, check=True, timeout=250, capture_output=True)
+    subprocess.run(command, check=True, timeout=600, capture_output=True)
     with pytest.raises(BadInput, match="start QEMU with -icount"):
         recorder.read(Software())
 
@@ -154,7 +154,7 @@ def test_without_icount_it_says_so(tmp_path):
 def test_wrong_arguments_are_told(arguments, complaint):
     plugin = f"file={probe_program('latenz-path-recorder.so')},{arguments}"
     command = [*EMULATOR, "-M", "virt", "-plugin", plugin]
-    done = subprocess.run(command, check=False, timeout=250, capture_output=True, text=True)
+    done = subprocess.run(command, check=False, timeout=600, capture_output=True, text=True)
     assert done.returncode != 0
     assert f"latenz-path-recorder: {complaint}\n" in done.stderr
 

@@ -81,14 +81,14 @@ def test_control_c_keeps_what_is_finished(reference, tmp_path):
     interrupted = started(*ASKED, "-o", str(tmp_path), slow=True)
     when_chunks(interrupted, tmp_path, 2)
     os.killpg(interrupted.pid, signal.SIGINT)  # as a terminal does
-    output, errors = interrupted.communicate(timeout=120)
+    output, errors = interrupted.communicate(timeout=600)
     assert interrupted.returncode == 130
     assert output == ""
     assert errors == (f"explore: interrupted; go on with latenz explore --resume {tmp_path}\n")
     eventually(lambda: group_is_gone(interrupted.pid))
     assert len(chunk_files(tmp_path)) >= 2
     resumed = started(f"--resume={tmp_path}")
-    _, errors = resumed.communicate(timeout=120)
+    _, errors = resumed.communicate(timeout=600)
     assert (resumed.returncode, errors) == (0, "")
     assert all_candidates(tmp_path).equals(reference)
 
@@ -144,7 +144,7 @@ def test_a_killed_client_of_dask_goes_on(reference, cluster, tmp_path):
     before = {path: path.stat().st_mtime_ns for path in chunk_files(tmp_path)}
     assert len(before) >= 2
     resumed = started(f"--resume={tmp_path}", scheduler)
-    output, errors = resumed.communicate(timeout=120)
+    output, errors = resumed.communicate(timeout=600)
     assert (resumed.returncode, errors) == (0, "")
     assert "Pareto front" in output
     assert all_candidates(tmp_path).equals(reference)
@@ -155,7 +155,7 @@ def test_what_a_lost_cluster_had_finished_is_kept(reference, tmp_path):
         scheduler = f"--scheduler={lost.scheduler_address}"
         left = started(*ASKED, "-o", str(tmp_path), scheduler, slow=True)
         when_chunks(left, tmp_path, 2)
-    output, errors = left.communicate(timeout=120)
+    output, errors = left.communicate(timeout=600)
     assert (left.returncode, output) == (2, "")
     assert errors.count("\n") == 1
     assert "the Dask scheduler or its workers went away; what is finished is kept" in errors

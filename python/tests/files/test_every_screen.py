@@ -205,7 +205,6 @@ def first_column(lines: list[str]) -> list[str]:
 
 @pytest.mark.boots
 @pytest.mark.parametrize("name", EXAMPLES)
-@pytest.mark.timeout(600)
 def test_nothing_is_cut_on_any_terminal(name, written):
     example = EXAMPLES[name]
     whole: list[str] = []

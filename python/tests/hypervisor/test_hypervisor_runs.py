@@ -50,7 +50,7 @@ guest = "victim"
 
 def latenz(*arguments) -> subprocess.CompletedProcess:
     command = [LATENZ, "hypervisor", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=280)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def in_order(irqs: Irqs) -> np.ndarray:
@@ -367,7 +367,7 @@ def test_an_interrupted_run_ends_with_130_and_leaves_nothing_running(tmp_path):
         while not log.exists() and time.monotonic() < until:
             time.sleep(0.1)
         running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=120)
+        _, told = running.communicate(timeout=600)
     assert running.returncode == 130
     assert "the run: was stopped before it told anything" in told
     assert Run.open(tmp_path / "run").info.status == "interrupted"

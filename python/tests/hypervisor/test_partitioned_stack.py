@@ -53,7 +53,7 @@ def folder(tmp_path_factory) -> Path:
     path = folder / "partitioned.toml"
     path.write_text(EXPERIMENT)
     command = [LATENZ, "run", path, "-o", folder / "run"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return folder / "run"
 

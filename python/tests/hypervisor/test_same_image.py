@@ -117,7 +117,7 @@ def test_the_command_builds_the_file_that_is_booted(tmp_path):
     path = SYSTEMS / "can-gateway.toml"
     target = tmp_path / "gateway.elf"
     command = [LATENZ, "hypervisor", "build", path, "--irqs", "50", "-o", target]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     build(path, irqs=50).write(tmp_path / "again.elf")
     assert target.read_bytes() == (tmp_path / "again.elf").read_bytes()

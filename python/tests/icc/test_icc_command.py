@@ -11,7 +11,7 @@ import pytest
 def latenz(*arguments):
     command = [sys.executable, "-m", "latenz", "icc", *map(str, arguments)]
     environment = {**os.environ, "COLUMNS": "100"}
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
 
 
 def test_once_is_one_document(filled):
@@ -113,7 +113,7 @@ def test_interrupting_is_quiet(filled, options):
         first = watching.stdout.readline()
         time.sleep(0.1)
         watching.send_signal(signal.SIGINT)
-        rest, complaint = watching.communicate(timeout=120)
+        rest, complaint = watching.communicate(timeout=600)
     assert watching.returncode == 130
     assert complaint == ""
     if options:

@@ -38,12 +38,12 @@ def test_they_run_as_printed_and_a_type_that_differs_is_named(
     unlike = header.replace("float angle;", "double angle;", 1)
     other = compiled(tmp_path / "other", "servo.cpp", unlike, printed)
     with subprocess.Popen([servo], stdout=subprocess.PIPE, text=True) as serving:
-        done = subprocess.run([planner], capture_output=True, text=True, timeout=60, check=False)
-        told = serving.communicate(timeout=60)[0]
+        done = subprocess.run([planner], capture_output=True, text=True, timeout=600, check=False)
+        told = serving.communicate(timeout=600)[0]
     assert done.stdout == "planner: cycle 1000, angle 0.500\n"
     assert told == "servo: angle 0.500\n"
     with subprocess.Popen([planner], stdout=subprocess.PIPE, text=True) as waiting:
-        refused = subprocess.run([other], capture_output=True, text=True, timeout=60, check=False)
+        refused = subprocess.run([other], capture_output=True, text=True, timeout=600, check=False)
         waiting.kill()
     name = re.search(r"/latenz-readme-\d+", printed["servo.cpp"])
     assert name is not None

@@ -110,7 +110,7 @@ def test_what_sigrok_writes(rate: str, tmp_path: Path) -> None:
     for label in ("units", "channel"):
         output = f"csv:time=true:label={label}"
         done = subprocess.run(
-            [*command, "-O", output], capture_output=True, check=False, timeout=60
+            [*command, "-O", output], capture_output=True, check=False, timeout=600
         )
         assert done.returncode == 0, done.stderr
         path.write_bytes(done.stdout)

@@ -20,7 +20,7 @@ CPU = min(os.sched_getaffinity(0))
 def recorded(folder, *options):
     program = str(probe_program("latenz-wakeup"))
     common = [f"--output={folder}", f"--cpus={CPU},{CPU}", "--policy=other", "--count=200"]
-    subprocess.run([program, *common, *options], check=True, timeout=60)
+    subprocess.run([program, *common, *options], check=True, timeout=600)
     return folder
 
 
@@ -31,7 +31,7 @@ def folder(request, tmp_path_factory):
 
 def latenz(*arguments):
     command = [sys.executable, "-m", "latenz", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def test_a_folder_has_a_set_for_each_thread_with_what_the_probe_told(folder):

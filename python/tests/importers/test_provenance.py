@@ -21,7 +21,7 @@ def latenz(*arguments: object) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "latenz", *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
 
 

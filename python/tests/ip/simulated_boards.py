@@ -36,7 +36,7 @@ LOSE_EVERY = 20
 def latenz(*arguments, code=0):
     command = [sys.executable, "-m", "latenz", *map(str, arguments)]
     environment = {**os.environ, "COLUMNS": "120"}
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment)
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
     assert answer.returncode == code, answer.stdout + answer.stderr
     return answer
 

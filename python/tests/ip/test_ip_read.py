@@ -396,7 +396,7 @@ def test_a_full_disk_keeps_what_was_written(tmp_path):
     with simulated_board("latencies_ip", generics, scenario) as path:
         read = f"exec {sys.executable} -m latenz ip read unix:{path} --continuous -o {run}"
         ended = subprocess.run(
-            ["bash", "-c", f"ulimit -f 12; {read}"], capture_output=True, text=True, timeout=200
+            ["bash", "-c", f"ulimit -f 12; {read}"], capture_output=True, text=True, timeout=600
         )
     assert ended.returncode == 2, ended.stderr
     assert "samples.journal: cannot be written" in ended.stderr

@@ -146,7 +146,7 @@ def test_a_dump_of_another_simulator_is_replayed_exactly(tmp_path, overlap):
     """Icarus Verilog simulates a design that has nothing to do with us, in tenths of 1 ns."""
     (tmp_path / "machine.v").write_text(VERILOG)
     for command in (["iverilog", "-g2012", "-o", "machine", "machine.v"], ["vvp", "-n", "machine"]):
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=250)
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=600)
     waves = tmp_path / "waves.vcd"
     signals = ("--start", "machine.timer.line", "--end", "machine.cpu.done", "--overlap", overlap)
     told, metadata, samples = replayed(waves, tmp_path, *signals)
@@ -297,6 +297,6 @@ def test_an_interrupted_replay_keeps_what_was_measured(tmp_path):
         while not (tmp_path / "run/run.json").exists() and time.monotonic() < until:
             time.sleep(0.05)
         program.send_signal(signal.SIGINT)
-        _, errors = program.communicate(timeout=120)
+        _, errors = program.communicate(timeout=600)
     assert program.returncode == 130, errors
     assert '"interrupted"' in (tmp_path / "run/run.json").read_text()

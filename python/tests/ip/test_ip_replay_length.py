@@ -12,7 +12,7 @@ def replay(folder: Path, rows: int, *options: str) -> subprocess.CompletedProces
     (folder / "latency.csv").write_text(f"time_us,latency_us\n{text}")
     command = [sys.executable, "-m", "latenz", "ip", "replay", folder / "latency.csv"]
     return subprocess.run(
-        [*command, "-o", folder / "run", *options], capture_output=True, text=True, timeout=120
+        [*command, "-o", folder / "run", *options], capture_output=True, text=True, timeout=600
     )
 
 

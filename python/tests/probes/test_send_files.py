@@ -37,7 +37,7 @@ def say(send):
     environment = {**os.environ, "LATENZ_SENDER": SENDER}
     command = [send, "note", "hello"]
     return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=60, env=environment
+        command, capture_output=True, text=True, check=False, timeout=600, env=environment
     )
 
 

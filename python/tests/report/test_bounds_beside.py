@@ -24,7 +24,7 @@ SYSTEM = Path(__file__).parents[3] / "experiments/systems/can-gateway.toml"
 
 def latenz(*arguments: object) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "latenz", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
 def measured(

@@ -21,7 +21,7 @@ GATE = "p99 significantly > +10%"
 
 def latenz(*arguments: object) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "latenz", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
 def measured(name: str, random: np.random.Generator, median_ns: int, n: int = 3_000) -> SampleSet:

@@ -7,7 +7,7 @@ from conftest import Example
 
 def latenz(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "latenz", *arguments], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "latenz", *arguments], capture_output=True, text=True, timeout=600
     )
 
 

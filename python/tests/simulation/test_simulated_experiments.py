@@ -98,7 +98,7 @@ def start(place, text, *options):
 
 def run(place, text, *options):
     process = start(place, text, "--accept-emulated", *options)
-    out, err = process.communicate(timeout=200)
+    out, err = process.communicate(timeout=600)
     return process.returncode, out, err
 
 
@@ -216,7 +216,7 @@ def test_interrupted_it_keeps_what_was_simulated(place, number):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     os.kill(process.pid, number)
-    out, err = process.communicate(timeout=200)
+    out, err = process.communicate(timeout=600)
     assert (process.returncode, err) == (130, "")
     [found] = json.loads(out)["sample_sets"]
     assert 0 < found["n"] < 500_000_000

@@ -47,7 +47,7 @@ METADATA = {
 
 def answer(*arguments):
     return subprocess.run(
-        [ROOT / "latenz", *map(str, arguments)], capture_output=True, text=True, timeout=60
+        [ROOT / "latenz", *map(str, arguments)], capture_output=True, text=True, timeout=600
     )
 
 

@@ -41,7 +41,7 @@ def small(request, tmp_path_factory):
 
 def run(path, mode="summary", *arguments):
     command = [probe_program("latenz-trace"), mode, path, *arguments]
-    return subprocess.run(command, capture_output=True, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, check=False, timeout=600)
 
 
 def told(path):

@@ -29,7 +29,7 @@ def command(*words: object) -> list[str]:
 
 
 def latenz(*words: object) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command(*words), capture_output=True, text=True, timeout=300)
+    return subprocess.run(command(*words), capture_output=True, text=True, timeout=600)
 
 
 def words(experiment: Path, tree: Path, output: Path, *more: object) -> list[object]:

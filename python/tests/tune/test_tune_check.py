@@ -542,6 +542,7 @@ class Zeros(io.RawIOBase):
         return b"\0" * size
 
 
+@pytest.mark.fuzzing
 def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "bomb.tar.gz"
     with tarfile.open(path, "w:gz") as archive:

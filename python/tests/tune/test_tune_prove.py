@@ -243,7 +243,7 @@ def test_a_proof_leaves_the_tree_as_it_was_and_tells_all(experiment, tree, folde
         [sys.executable, "-m", "latenz", "compare", runs / "without", runs / "with", "--json"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     mean = json.loads(compared.stdout)["pairs"][0]["statistics"]["mean_ns"]
     assert (mean["a"], mean["b"]) == (gain["without_ns"], gain["with_ns"])
@@ -265,7 +265,7 @@ def test_ctrl_c_keeps_the_samples_and_takes_all_back_and_it_can_go_on(experiment
     running = begun(words(experiment, tree, output, f"--only={ONE}", "--json"))
     wait_for(lambda: value(tree) == "10" and any(output.glob("01-*/with/*/cpu0")))
     running.send_signal(signal.SIGINT)
-    printed, _ = running.communicate(timeout=60)
+    printed, _ = running.communicate(timeout=600)
     assert running.returncode == 130
     assert json.loads(printed)["state"] == "interrupted"
     assert fingerprint(tree) == before
@@ -286,7 +286,7 @@ def test_after_a_kill_status_tells_and_revert_restores_every_byte(experiment, tr
     running = begun(words(experiment, tree, output, f"--only={ONE}"))
     wait_for(lambda: value(tree) == "10")
     running.kill()
-    running.communicate(timeout=60)
+    running.communicate(timeout=600)
     status = latenz("status", "--root", tree, "--json")
     assert json.loads(status.stdout)["proof"] == str(output)
     refused = latenz("apply", "--root", tree, "--cpus=2-3", "--yes")
@@ -308,7 +308,7 @@ def test_what_somebody_changes_meanwhile_is_not_overwritten(experiment, tree, fo
     running = begun(words(experiment, tree, output, f"--only={ONE}"))
     wait_for(lambda: value(tree) == "10" and any(output.glob("01-*/*/*/cpu0")))
     (tree / "proc/sys/vm/stat_interval").write_text("77\n")
-    _, told = running.communicate(timeout=60)
+    _, told = running.communicate(timeout=600)
     assert running.returncode == 2
     assert "changed by somebody since: /proc/sys/vm/stat_interval" in told
     assert value(tree) == "77"

@@ -162,7 +162,7 @@ def answered(given: list[object], question: str, answer: bytes) -> tuple[int, st
     except OSError:  # it has ended
         pass
     os.close(ours)
-    return running.wait(timeout=60), printed.decode()
+    return running.wait(timeout=600), printed.decode()
 
 
 def asking(experiment: Path, tree: Path, output: Path) -> list[object]:
@@ -296,7 +296,7 @@ def test_what_the_kernel_does_not_take_back_is_told_and_ends_the_proof(experimen
     try:
         wait_for(lambda: VALUE.read_text().strip() == "10" and any(output.glob("01-*/with/*/cpu0")))
         unwritable(running)
-        printed, complaints = running.communicate(timeout=60)
+        printed, complaints = running.communicate(timeout=600)
         assert VALUE.read_text().strip() == "10"
     finally:
         VALUE.write_text(before)
@@ -319,7 +319,7 @@ def test_what_the_kernel_refuses_altogether_was_not_shown(experiment, folder):
     running = apart(experiment, output)
     wait_for(lambda: any(output.glob("before/*/cpu0")))
     unwritable(running)
-    printed, complaints = running.communicate(timeout=60)
+    printed, complaints = running.communicate(timeout=600)
     assert running.returncode == 3, complaints
     [trial] = json.loads(printed)["trials"]
     assert trial["outcome"] == "refused"

@@ -227,12 +227,12 @@ def test_in_a_container_the_machine_s_threads_are_not_known_to_be_absent(tmp_pat
     command = [sys.executable, "-m", "latenz", "tune"]
     tar = str(tmp_path / "container.tar")
     inside = ["unshare", "--pid", "--fork", "--mount-proc", *command]
-    subprocess.run([*inside, "snapshot", tar], check=True, capture_output=True, timeout=300)
+    subprocess.run([*inside, "snapshot", tar], check=True, capture_output=True, timeout=600)
     for prefix, more in ((inside, ["--live", "50ms"]), (command, ["--root", tar])):
         answer = subprocess.run(
             [*prefix, "check", "--cpus", "1", "--profile", "host", "--json", *more, *only],
             capture_output=True,
-            timeout=300,
+            timeout=600,
         )
         seen = {each["id"]: each for each in json.loads(answer.stdout)["checks"]}
         assert {id_: seen[id_]["state"] for id_ in ids} == dict.fromkeys(ids, "unknown"), seen
@@ -242,7 +242,7 @@ def test_in_a_container_the_machine_s_threads_are_not_known_to_be_absent(tmp_pat
 
 def test_the_command_tells_what_it_left_out(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "latenz", "tune", "snapshot", str(tmp_path / "this.tar")]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert answer.returncode == 0
     assert answer.stdout == f"snapshot: {tmp_path / 'this.tar'}\n"
     assert all(line.startswith("left out: ") for line in answer.stderr.splitlines())

@@ -190,7 +190,7 @@ def test_somebody_who_may_not_look_is_told_in_one_line(folder: Path, closed: boo
             + (["--cpus", "2-3"] if verb in ("apply", "plan") else []),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
         )
         told = ended.stderr.splitlines()
         assert len(told) == 1, told

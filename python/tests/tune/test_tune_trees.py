@@ -112,7 +112,7 @@ def test_a_folder_that_is_no_machines_is_refused(verb, tmp_path):
         [sys.executable, "-m", "latenz", "tune", verb, "--root", tmp_path],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 2
     assert "holds no machine's files" in done.stderr

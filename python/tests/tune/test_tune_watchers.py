@@ -23,7 +23,7 @@ LIMIT_S = 60
 
 def latenz(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "latenz", "tune", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def write(root: Path, files: dict[str, str]) -> None:

@@ -35,7 +35,7 @@ from latenz.vm.command import (
 from latenz.vm.guest import flavour
 from latenz.vm.settings import ALTERNATIVES, EXPRESSED, NEEDS_KVM, NOT_EXPRESSED, TUNED, VmSettings
 
-pytestmark = pytest.mark.timeout(900)  # the first use fetches packages and makes the guest
+pytestmark = pytest.mark.timeout(1500)  # the first use fetches packages and makes the guest
 needs_kvm = pytest.mark.skipif(not virtual_machines.kvm_there(), reason="this host has no KVM")
 SMALL = {"memory_mib": 256, "cpus": "0-1", "housekeeping": "0-1"}
 HUGE = frozenset({"qemu-hugepages", "libvirt-locked"})
@@ -404,6 +404,7 @@ def latenz(*words):
     )
 
 
+@pytest.mark.boots
 def test_a_shell_takes_the_printed_command_as_it_is(tmp_path):
     options = ("--without", "guest", "--cpus", "0-1")
     printed, document = latenz("command", *options), latenz("command", *options, "--json")

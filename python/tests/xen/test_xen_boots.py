@@ -9,7 +9,7 @@ import pytest
 
 from latenz.store.run import Run
 
-pytestmark = [pytest.mark.boots, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.boots
 LATENZ = Path(__file__).parents[3] / "latenz"
 DOM0_TICK_NS = 4_000_000  # 250 Hz
 INTERRUPT_PERIOD_NS = 250_000
@@ -46,7 +46,7 @@ CONDITIONS = [("poll", "spin"), ("poll", "cpu"), ("wfi", "none")]
 
 def run(experiment: Path, only: str, folder: Path) -> None:
     command = [LATENZ, "run", experiment, "--only", only, "-o", folder]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
 
 
