@@ -246,6 +246,7 @@ def test_every_irq_of_all_processors_is_recorded(tmp_path: Path) -> None:
     [
         ("simulate", "{path}", "--picture", "{folder}/schedule.svg"),
         ("simulate", "{path}", "--trace", "{folder}/schedule.json"),
+        ("simulate", "{path}", "--picture", "{folder}/x.svg", "--window", "1ms..2ms"),
         ("explore", "{path}", "--deadline", "can=300us"),
     ],
     ids=lambda arguments: " ".join(arguments[::2]),
@@ -298,6 +299,17 @@ def test_a_watchdog_is_looked_at_in_the_cycle_of_its_processor(tmp_path: Path) -
         BadInput, match="shorter than from one of its slots to the next; write at least 8"
     ):
         read_system(tmp_path / "system.toml")
+
+
+def test_a_device_of_a_processor_is_bounded_as_it_is_stamped(tmp_path: Path) -> None:
+    device = 'devices = [{ physical = 0xFF110000, size = "4 KiB", interrupts = [68] }]\n'
+    text = EXAMPLE.replace('period = "2 ms" }', 'period = "2 ms" }\ninterrupt = 68')
+    text = text.replace('"vision"\ncpu = 1\n', f'"vision"\nguest = "own.bin"\ncpu = 1\n{device}')
+    (tmp_path / "system.toml").write_text(text)
+    told = run("bound", str(tmp_path / "system.toml"), "--json").stdout
+    bounds = json.loads(told)
+    assert [each["verdict"] for each in bounds["sources"]] == ["bounded"] * 3
+    assert any(each.startswith("camera is a device's") for each in bounds["assumptions"])
 
 
 def test_an_experiment_says_where_it_names_such_a_system(tmp_path: Path) -> None:
