@@ -27,7 +27,8 @@ from latenz.hypervisor.trace import Statistics
 
 RECORDS = 1 << 14
 """Of the trace so many are kept: several times what comes from one look to the next."""
-_MEMORY_BEGINS = {"zcu102": 0}
+_MEMORY_BEGINS = {"virt": MEMORY_BEGIN, "virt-gicv3": MEMORY_BEGIN}
+"""Where boards have their memory, if not from 0 on."""
 _MIB = 1 << 20
 _LINE_EVERY_S, _TABLE_EVERY_S = 1.0, 0.2
 _STYLES = {"stopped": "red", "off": "dim"}
@@ -55,7 +56,7 @@ def watch(
         memory.touch()
         os.truncate(memory, MEMORY_MIB[bench] * _MIB)  # takes room only where it is written
         (trace,) = (each for each in built.regions if each.name == "the trace")
-        begin = _MEMORY_BEGINS.get(bench, MEMORY_BEGIN)
+        begin = _MEMORY_BEGINS.get(bench, 0)
         looker = _Looker(built, bench, LiveTrace(memory, trace.begin - begin, RECORDS), json)
         with looker.screen:
             received, _ = received_from(built, bench, None, stopped, looker.look, memory)

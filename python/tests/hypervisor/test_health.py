@@ -223,6 +223,41 @@ def test_nobody_else_pays(tmp_path, text, more):
     assert undisturbed.min() - turns.min() <= 700, "a turn takes an instruction at least"
 
 
+SIGNALS = """
+    mov     x1, #0x08000000
+    mov     w0, #1
+    str     w0, [x1]                // the distributor forwards
+    mov     w2, #0x02000000         // to itself: 0 to 15
+    mov     w3, #16
+1:  str     w2, [x1, #0xf00]
+    add     w2, w2, #1
+    subs    w3, w3, #1
+    b.ne    1b
+    mov     x0, #1
+    msr     cntv_cval_el0, x0       // the timer is due, too
+    msr     cntv_ctl_el0, x0
+    mov     w0, #(1 << 27)
+    str     w0, [x1, #0x100]
+    movz    x3, #0x0B00, lsl #16
+    movk    x3, #0x1000
+    ldr     x0, [x3]
+    add     x0, x0, #1
+    str     x0, [x3]
+2:  b       2b
+"""
+
+
+@pytest.mark.parametrize("reaction", ["stop", "restart", "report"])
+def test_a_switch_to_one_that_hangs_is_bounded_whatever_waits_of_its_interrupts(tmp_path, reaction):
+    more = f'watchdog = "2 ms"\non_watchdog = "{reaction}"\nrestarts = 1000'
+    brought, watched = booted(tmp_path, SIGNALS, more)
+    assert watched.expiries == watched.faults >= (1 if reaction == "stop" else 15)
+    switches = brought.measured.records[brought.measured.records["kind"] == Kind.SLOT_SWITCH]
+    own = switches[switches["partition"] == 0]["duration"]
+    assert 800 < own.max() <= 1400
+    assert switches["value"].max() <= 700
+
+
 def test_the_account_is_told_in_json_and_in_words(tmp_path):
     path = tmp_path / "system.toml"
     ensure_built()
