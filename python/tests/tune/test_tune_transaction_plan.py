@@ -28,8 +28,9 @@ from latenz.tune.changes import (
 )
 from latenz.tune.check import check
 from latenz.tune.context import Context
-from latenz.tune.plan import Choice, Plan, is_as_wanted
+from latenz.tune.plan import Choice, Plan
 from latenz.tune.plan import plan as plan_of
+from latenz.tune.plan_now import is_as_wanted
 from latenz.tune.plan_show import plan_document
 from latenz.tune.root import Root
 
