@@ -146,7 +146,7 @@ def learn(
         raise BadInput(
             "no source has two activations in the learning part",
             f"--fraction {float(part):g}",
-            "learn from more, or record more",
+            "learn from all of it by --fraction 1, or record more",
         )
     return Learned(tuple(sources), tuple(warnings))
 

@@ -43,6 +43,8 @@ STATISTICS = (
     "stdev",
     "miss_rate",
 )
+_ALSO = {"avg": "mean", "average": "mean", "p50": "median"}
+"""What other tools call them."""
 _WHERE = "--fail-if"
 _EXAMPLE = 'write for example "p99 significantly > +10% or max > 3ms"'
 _TOKEN = re.compile(
@@ -204,7 +206,9 @@ class _Parser:
         return found
 
     def _clause(self) -> Clause:
-        statistic = self._expect("word", STATISTICS, "a statistic: " + ", ".join(STATISTICS))
+        wanted = "a statistic: " + ", ".join(STATISTICS)
+        statistic = self._expect("word", (*STATISTICS, *_ALSO), wanted)
+        name = _ALSO.get(statistic.text, statistic.text)
         ratio = self._take("word", "ratio") is not None
         significantly = self._take("word", "significantly") is not None
         comparison = self._expect("sign", tuple(_COMPARISONS), "a comparison: >, >=, < or <=")
@@ -212,13 +216,11 @@ class _Parser:
         if token is None or token.kind != "number":
             raise self._missing('give a threshold such as "+10%", "+5us" or "3ms"')
         self._next += 1
-        kind, threshold = _threshold(token, statistic.text, ratio)
+        kind, threshold = _threshold(token, name, ratio)
         if significantly and kind == "value":
             raise _wrong(token, 'after "significantly" give a change, such as "+5us" or "+10%"')
         text = self._text[statistic.position : token.position + len(token.text)]
-        return Clause(
-            statistic.text, kind, significantly, comparison.text, threshold, " ".join(text.split())
-        )
+        return Clause(name, kind, significantly, comparison.text, threshold, " ".join(text.split()))
 
     def _peek(self) -> _Token | None:
         return self._tokens[self._next] if self._next < len(self._tokens) else None

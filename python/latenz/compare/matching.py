@@ -10,7 +10,9 @@ from latenz.model import SampleSet
 
 _REPETITION = re.compile(r"[-/]r(\d+)(?=/|$)")
 
-MatchedBy = Literal["the only set of each side", "name", "repetitions", "condition and CPU"]
+MatchedBy = Literal[
+    "the only set of each side", "name", "repetitions", "condition and CPU", "order"
+]
 """What says that sets belong together."""
 
 
@@ -43,6 +45,9 @@ class Matching:
 def match(a: Sequence[SampleSet], b: Sequence[SampleSet], paired: bool = False) -> Matching:
     """Match sets by name, then by condition and CPU; a single set each matches whatever its name.
 
+    Where nothing matches so, files of one tool with as many sets each match in order: cyclictest
+    calls a thread `thread0` in its text and `cpu0` in its JSON.
+
     Repetitions of a condition (`idle-r1/cpu0`, `idle-r2/cpu0`) are matched together.
 
     Args:
@@ -64,6 +69,7 @@ def match(a: Sequence[SampleSet], b: Sequence[SampleSet], paired: bool = False) 
         found = _by_repeated_name(a, b)
         rest_a, rest_b = _rest(a, found, 0), _rest(b, found, 1)
         found += _by_condition(rest_a, rest_b)
+        found = found or _by_order(a, b)
     if paired:
         found = [_paired(each) for each in found]
     for pair in found:
@@ -152,6 +158,18 @@ def _by_condition(a: Sequence[SampleSet], b: Sequence[SampleSet]) -> list[Match]
         )
         for shared in first
         if shared in second
+    ]
+
+
+def _by_order(a: Sequence[SampleSet], b: Sequence[SampleSet]) -> list[Match]:
+    """Match all sets of two files of one tool, in their order, if that is all there is to go by."""
+    known = [each.metadata for each in (*a, *b)]
+    alike = len({(each.tool, each.time_base) for each in known}) == 1
+    if len(a) != len(b) or not alike or any(each.condition for each in known):
+        return []
+    return [
+        Match(second.metadata.name, (first,), (second,), "order")
+        for first, second in zip(a, b, strict=True)
     ]
 
 

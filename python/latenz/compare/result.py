@@ -308,9 +308,9 @@ class Comparison:
 
     @property
     def told(self) -> bool:
-        """Whether each of the `MAIN_FIGURES` that both sides have has an interval."""
+        """Whether sets match, and each of the `MAIN_FIGURES` that both sides have has an interval."""
         effects = [pair.statistics.get(name) for pair in self.pairs for name in MAIN_FIGURES]
-        return all(
+        return bool(self.pairs) and all(
             effect is None or effect.difference is None or effect.low is not None
             for effect in effects
         )

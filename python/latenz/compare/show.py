@@ -93,7 +93,9 @@ def findings(pair: Pair) -> list[str]:
 
 
 def _notes(pair: Pair) -> list[str]:
-    notes = findings(pair)
+    in_order = pair.matched_by == "order"
+    notes = ["matched by their order in the files: no name is on both sides"] * in_order
+    notes += findings(pair)
     reasons: dict[str, list[str]] = {}
     for name, effect in pair.statistics.items():
         if effect.why_no_interval and effect.difference is not None:

@@ -395,6 +395,22 @@ def test_ambiguous_conditions_do_not_match() -> None:
     assert judge(compare(a, b), "max > 1s").violated is None
 
 
+def test_files_of_one_tool_match_in_order_where_no_name_does() -> None:
+    def sets(names: list[str], **known: object) -> list[SampleSet]:
+        return [sample_set(name, [1, 2], **{"tool": "cyclictest", **known}) for name in names]
+
+    text, other = sets(["thread0", "thread1"]), sets(["cpu0", "cpu1"])
+    assert [(pair.a[0].metadata.name, pair.name) for pair in match(text, other).matches] == [
+        ("thread0", "cpu0"),
+        ("thread1", "cpu1"),
+    ]
+    assert {pair.matched_by for pair in compare(text, other).pairs} == {"order"}
+    assert match(text, sets(["cpu0"])).matches == ()
+    assert match(text, sets(["cpu0", "cpu1"], tool="oslat")).matches == ()
+    assert match(text, sets(["a", "b"], condition="idle")).matches == ()
+    assert not compare(text, sets(["cpu0"])).told
+
+
 def test_a_repeated_name_is_refused() -> None:
     with pytest.raises(BadInput, match="several sample sets"):
         match([sample_set("x", [1])] * 2, [sample_set("x", [1])])
