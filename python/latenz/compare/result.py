@@ -308,7 +308,7 @@ class Comparison:
 
     @property
     def told(self) -> bool:
-        """Whether sets match, and each of the `MAIN_FIGURES` that both sides have has an interval."""
+        """Whether sets match, and each of the `MAIN_FIGURES` of both sides has an interval."""
         effects = [pair.statistics.get(name) for pair in self.pairs for name in MAIN_FIGURES]
         return bool(self.pairs) and all(
             effect is None or effect.difference is None or effect.low is not None
