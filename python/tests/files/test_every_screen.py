@@ -84,6 +84,7 @@ EXAMPLES = {
     "hypervisor run": Example(("hypervisor", "run", SYSTEM, IRQS)),
     "hypervisor costs": Example(("hypervisor", "costs", SYSTEM, IRQS), once=True),
     "hypervisor trace": Example(("hypervisor", "trace", "booted", "-o", "NEW")),
+    "hypervisor watch": Example(("hypervisor", "watch", SYSTEM, IRQS), steady=False),
     "icc watch": Example(("icc", "watch", "region", "--once", "--interval=10ms"), steady=False),
     "icc show": Example(("icc", "show", "region")),
     "ip read": Example(("ip", "read", "sim:latency_bench", "--samples=5", "-o", "NEW")),

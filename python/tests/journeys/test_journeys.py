@@ -92,7 +92,7 @@ def test_a_hypervisor_engineer_goes_from_a_log_to_a_booted_system(latenz: Latenz
     latenz("explore SYSTEM --deadline can-engine=150us --candidates 200 -o front", 0, "front")
     latenz("hypervisor run SYSTEM --irqs 200 -o booted", 0, "measured on virt", "slot switch")
     latenz("hypervisor trace booted -o booted.json", 0)
-    latenz("show booted --deadline can-engine=300us --for */can-engine", 3, "emulated")
+    latenz("show booted --deadline can-engine=300us@100/s --for */can-engine", 3, "emulated")
     latenz("report booted --system SYSTEM -o booted.html --deadline 10ms", 3, "report: booted.html")
     assert "bound" in (tmp_path / "booted.html").read_text()
 
