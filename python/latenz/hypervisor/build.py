@@ -20,7 +20,8 @@ from latenz.hypervisor.configuration import (
 from latenz.hypervisor.guest import Program, hypervisor_for, program
 from latenz.hypervisor.image import Segment, joined, read_image, write_image, write_raw_image
 from latenz.hypervisor.memory import CONFIGURATION, MemoryPlan, Region
-from latenz.hypervisor.stamps import as_stamped, in_the_long_run
+from latenz.hypervisor.stamps import as_stamped
+from latenz.hypervisor.work import in_the_long_run
 from latenz.system import Mode, System
 from latenz.system.hosting import PROGRAMS
 from latenz.system.schema import read_system_file

@@ -1,5 +1,6 @@
 """Event models of interrupts as the hypervisor stamps them: late by up to a time."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from latenz.analysis.bound import bound
@@ -7,9 +8,12 @@ from latenz.analysis.native import limit_of
 from latenz.durations import format_duration
 from latenz.errors import BadInput
 from latenz.hypervisor.configuration import Where
-from latenz.system import Distances, Exponential, Mode, Monitor, Periodic, Source, System
+from latenz.hypervisor.work import in_the_long_run, longest_work_ns
+from latenz.system import Distances, Exponential, Mode, Monitor, Periodic, System
 from latenz.system.fields import LONGEST_NS
 from latenz.system.model import Arrival
+
+_MOST_ROUNDS = 100
 
 
 def shortest_distance_ns(arrival: Arrival) -> int:
@@ -43,27 +47,33 @@ def stamped(arrival: Arrival, late_ns: int) -> Arrival:
     return Exponential(max(distances_ns[-1] // len(distances_ns), 1))
 
 
-def longest_section_ns(system: System) -> int:
-    """Return how long the hypervisor can be at work before it stamps a device's interrupt."""
-    platform = system.platform
-    tops = (each.top_ns + platform.monitor_ns for each in system.sources)
-    return max(platform.slot_switch_ns, platform.schedule_ns + platform.context_switch_ns, *tops, 0)
-
-
-def stamp_late_ns(system: System, mode: Mode) -> dict[str, int]:
+def stamp_late_ns(
+    system: System, mode: Mode, where: Where = lambda _place: "system"
+) -> dict[str, int]:
     """Return how late the stamp of each source's device can be.
 
     The hypervisor may be at work. And a device's interrupt that comes before the bottom handler of
-    the one before has ended is stamped when it ends.
+    the one before has ended is stamped when it ends. How long that takes depends on how closely
+    stamps can follow each other, so both are raised until nothing changes; what grows for too long
+    is given up.
+
+    Raises:
+        BadInput: As `as_stamped`.
     """
-    section_ns = longest_section_ns(system)
-    judged = replace(system, sources=tuple(map(in_the_long_run, system.sources)))
-    late_ns = {}
-    for source, found in zip(system.sources, bound(judged, mode).sources, strict=True):
-        latency_ns = found.wcrt_ns or 0
-        waits = latency_ns > shortest_distance_ns(source.arrival)
-        late_ns[source.name] = section_ns + (latency_ns if waits else 0)
-    return late_ns
+    work_ns = longest_work_ns(system, mode)
+    late_ns = dict.fromkeys([each.name for each in system.sources], work_ns)
+    for _ in range(_MOST_ROUNDS):
+        seen = _late_by(system, late_ns, work_ns, where)
+        judged = replace(seen, sources=tuple(map(in_the_long_run, seen.sources)))
+        raised_ns = dict(late_ns)
+        for source, found in zip(system.sources, bound(judged, mode).sources, strict=True):
+            after_ns = work_ns + (found.wcrt_ns or 0)
+            if after_ns > shortest_distance_ns(source.arrival):
+                raised_ns[source.name] = max(late_ns[source.name], after_ns)
+        if raised_ns == late_ns:
+            return late_ns
+        late_ns = raised_ns
+    return dict.fromkeys(late_ns, LONGEST_NS)
 
 
 def as_stamped(system: System, mode: Mode, where: Where = lambda _place: "system") -> System:
@@ -83,12 +93,16 @@ def as_stamped(system: System, mode: Mode, where: Where = lambda _place: "system
     """
     if not any(map(system.is_device, range(len(system.sources)))):
         return system
-    late_ns = stamp_late_ns(system, mode)
-    section_ns = longest_section_ns(system)
+    late_ns = stamp_late_ns(system, mode, where)
+    return _late_by(system, late_ns, longest_work_ns(system, mode), where)
+
+
+def _late_by(system: System, late_ns: Mapping[str, int], work_ns: int, where: Where) -> System:
+    """Return a system whose devices' stamps are that late; monitors allow for `work_ns`."""
     sources = list(system.sources)
     for at, source in enumerate(sources):
         if system.is_device(at):
-            monitor = _shorter(source.monitor, section_ns, where(("source", at, "monitor")))
+            monitor = _shorter(source.monitor, work_ns, where(("source", at, "monitor")))
             arrival = stamped(source.arrival, late_ns[source.name])
             sources[at] = replace(source, arrival=arrival, monitor=monitor)
     return replace(system, sources=tuple(sources))
@@ -132,11 +146,3 @@ def _shorter(monitor: Monitor | None, late_ns: int, where: str) -> Monitor | Non
             "give it longer distances, or no monitor",
         )
     return Monitor(tuple(max(each - late_ns, 0) for each in monitor.distances_ns))
-
-
-def in_the_long_run(source: Source) -> Source:
-    """Return a source with a worst case: after learning, and random arrivals by their mean."""
-    source, arrival = replace(source, learning=None), source.arrival
-    if not isinstance(arrival, Exponential):
-        return source
-    return replace(source, arrival=Periodic(max(arrival.mean_ns, arrival.min_distance_ns)))

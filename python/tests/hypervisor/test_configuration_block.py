@@ -17,7 +17,7 @@ from latenz.analysis import Simulator, bound
 from latenz.analysis.simulate import simulated_irqs
 from latenz.hypervisor import configuration
 from latenz.hypervisor.build import build
-from latenz.hypervisor.stamps import longest_section_ns
+from latenz.hypervisor.work import in_the_long_run, longest_work_ns
 from latenz.system import Distances, Exponential, Periodic, write_system
 
 CORE = Path("hypervisor/src/core")
@@ -109,7 +109,7 @@ def test_the_hypervisor_reads_what_the_system_says(tmp_path, reader, system):
     ):
         given = source.monitor.distances_ns if source.monitor else ()
         if number in devices:
-            given = tuple(each - longest_section_ns(system) for each in given)
+            given = tuple(each - longest_work_ns(system, system.mode) for each in given)
         assert len(distances) == len(given)
         assert all(after >= before for before, after in zip(given, distances, strict=True))
         for a in range(len(distances)):  # closed: of a + b gaps none is shorter than its parts
@@ -119,7 +119,7 @@ def test_the_hypervisor_reads_what_the_system_says(tmp_path, reader, system):
         zip(system.sources, lines(found, "limit"), strict=True)
     ):
         assert limit == expected_limit(
-            source.arrival, stamp_late_ns(system, number) if number in devices else 0
+            source.arrival, stamp_late_ns(built, number) if number in devices else 0
         )
     registers = [
         [names.index(each.name), 3, device.physical, device.physical, device.size]
@@ -167,19 +167,15 @@ def expected_limit(arrival, late_ns):
     return [0, 0, *(shorter if any(shorter) else [])]
 
 
-def stamp_late_ns(system, number):
+def stamp_late_ns(built, number):
     """How late an interrupt of a device can be stamped: it may have to wait for the one before."""
-    usual = {"learning": None, "arrival": Periodic(25_000_000)}
-    sources = [
-        replace(each, **usual)
-        if isinstance(each.arrival, Exponential)
-        else replace(each, learning=None)
-        for each in system.sources
-    ]
-    latency_ns = bound(replace(system, sources=tuple(sources))).sources[number].wcrt_ns
+    system, seen = built.system, built.stamped
+    judged = replace(seen, sources=tuple(map(in_the_long_run, seen.sources)))
+    work_ns = longest_work_ns(system, system.mode)
+    after_ns = work_ns + bound(judged).sources[number].wcrt_ns
     shortest_ns = {Periodic: 17_000_000, Distances: 5_000_000, Exponential: 0}
-    waits = latency_ns > shortest_ns[type(system.sources[number].arrival)]
-    return longest_section_ns(system) + (latency_ns if waits else 0)
+    waits = after_ns > shortest_ns[type(system.sources[number].arrival)]
+    return after_ns if waits else work_ns
 
 
 def simulated_arrivals(system):

@@ -16,9 +16,11 @@ from latenz.analysis import bound
 from latenz.errors import BadInput
 from latenz.hypervisor.build import build
 from latenz.hypervisor.comparison import compared
+from latenz.hypervisor.costs import with_costs
 from latenz.hypervisor.guest import installed
 from latenz.hypervisor.run import boot, ensure_built
 from latenz.hypervisor.trace import Kind
+from latenz.hypervisor.work import longest_work_ns
 from latenz.model import HANDLINGS
 from latenz.system import write_system
 
@@ -27,8 +29,8 @@ pytestmark = pytest.mark.boots
 SECOND_NS = 1_000_000_000
 OWN_NS, FOREIGN_NS = 6_900_000, 11_500_000
 CYCLE_NS = OWN_NS + FOREIGN_NS
-LONGEST_SECTION_NS = 20_000
-"""A slot switch, as the file has it."""
+LONGEST_WORK_NS = 44_000
+"""A slot switch, top handlers of alarm and neighbour, switching to a job, as the file has them."""
 SOON_NS = 3000
 """An interrupt that nothing holds up has been answered by then, and a slot begun."""
 SYSTEM = """
@@ -69,12 +71,22 @@ monitor = { distances = ["20 ms"] }
 """
 
 
-def booted(folder, mode, irqs, guest="alarm", text=SYSTEM, **changes):
+CROWD = """
+[[source]]
+name = "crowd {number}"
+partition = "other"
+top = "5 us"
+bottom = "10 us"
+arrival = {{ kind = "distances", distances = ["100 ms"] }}
+"""
+
+
+def booted(folder, mode, irqs=None, guest="alarm", text=SYSTEM, listed=None, **changes):
     ensure_built()
     path = folder / "system.toml"
     values = {"distance": "900 ms", "period": "1 s", "more": "", "on_fault": "stop"} | changes
     path.write_text(text.format(guest=installed(f"guests/{guest}.bin"), **values))
-    built = build(path, mode, irqs=irqs)
+    built = build(path, mode, irqs=irqs, listed=listed)
     return built, boot(built, "virt", folder).measured
 
 
@@ -140,13 +152,41 @@ def test_a_devices_distances_are_shorter_by_how_late_its_stamps_can_be(tmp_path)
     path = tmp_path / "system.toml"
     values = {"guest": installed("guests/alarm.bin"), "more": NEIGHBOUR, "on_fault": "stop"}
     path.write_text(SYSTEM.format(distance="900 ms", period="1 s", **values))
-    device, other = (each.monitor.distances_ns for each in build(path, irqs=3).stamped.sources)
-    assert device == (900_000_000 - LONGEST_SECTION_NS,)
+    stamped = build(path, "carry", irqs=3).stamped
+    device, other = (each.monitor.distances_ns for each in stamped.sources)
+    assert device == (900_000_000 - LONGEST_WORK_NS,)
     assert other == (20_000_000,), "arrivals of the list have exact stamps"
-    path.write_text(SYSTEM.format(distance=f"{LONGEST_SECTION_NS} ns", period="1 s", **values))
-    with pytest.raises(BadInput, match="20000 ns that the hypervisor may be at work") as found:
-        build(path, irqs=3)
+    path.write_text(SYSTEM.format(distance=f"{LONGEST_WORK_NS} ns", period="1 s", **values))
+    with pytest.raises(BadInput, match="44000 ns that the hypervisor may be at work") as found:
+        build(path, "carry", irqs=3)
     assert "monitor" in found.value.where
+
+
+def test_a_stamp_is_late_by_all_that_one_visit_serves(tmp_path):
+    """Twelve of the list come just before an alarm, which comes a second after one has ended."""
+    more = "".join(CROWD.format(number=number) for number in range(12))
+    quiet = [(number, 4_500_000_000) for number in range(12)]
+    _, run = booted(tmp_path, "plain", more=more, listed=written(tmp_path, quiet))
+    _, ended_ns, _ = alarms(run)
+    due_ns = ended_ns + SECOND_NS
+    in_slot = (due_ns % CYCLE_NS > 200_000) & (due_ns % CYCLE_NS < OWN_NS - 200_000)
+    before = int(np.flatnonzero(in_slot & (due_ns < 4_000_000_000))[-1])
+    crowd = [(number, int(due_ns[before]) - 200) for number in range(12)]
+    built, run = booted(tmp_path, "plain", more=more, listed=written(tmp_path, crowd + quiet))
+    arrived_ns, again_ns, _ = alarms(run)
+    assert again_ns[before] == ended_ns[before], "the same until then"
+    late_ns = int(arrived_ns[before + 1] - due_ns[before])
+    measured, _ = with_costs(built.system, run.costs, run.sections)
+    longest_ns = max(measured.platform.slot_switch_ns, *(x.top_ns for x in measured.sources))
+    assert 2 * longest_ns < late_ns <= longest_work_ns(measured, "plain")
+
+
+def written(folder, crowd):
+    path = folder / "arrivals.csv"
+    rows = sorted(crowd, key=lambda row: row[1])
+    lines = [f"crowd {number},{at_ns}" for number, at_ns in rows]
+    path.write_text("\n".join(["source,time_ns", *lines, ""]))
+    return path
 
 
 def test_what_was_built_can_be_built_again(tmp_path):
@@ -211,12 +251,13 @@ def test_devices_that_nothing_limits_are_told(tmp_path):
 def test_a_device_that_interrupts_more_often_than_its_model_is_masked_until_a_slot_begins(tmp_path):
     """Its alarm is due a second after the one before, its model has one in three."""
     built, run = booted(tmp_path, "carry", 12, period="3 s")
-    assert built.stamped.sources[0].arrival.jitter_ns == LONGEST_SECTION_NS, "of its stamps"
+    work_ns = longest_work_ns(built.system, "carry")
+    assert built.stamped.sources[0].arrival.jitter_ns == work_ns, "of its stamps"
     alarm = run.statistics.sources[0]
     assert alarm.raised == alarm.completed == partition(run, "clock").progress >= 10
     assert alarm.raised - 1 <= alarm.masked <= alarm.raised
     arrived_ns, _, _ = alarms(run)
-    assert np.diff(arrived_ns).min() >= 3 * SECOND_NS - LONGEST_SECTION_NS
+    assert np.diff(arrived_ns).min() >= 3 * SECOND_NS - work_ns
     assert np.diff(arrived_ns).max() < 3 * SECOND_NS + CYCLE_NS
     into_cycle_ns = arrived_ns[1:] % CYCLE_NS
     since_slot_ns = np.where(into_cycle_ns < OWN_NS, into_cycle_ns, into_cycle_ns - OWN_NS)
@@ -233,9 +274,11 @@ def test_the_monitor_judges_stamps_and_a_run_of_devices_alone_ends(tmp_path):
     check_each_once(run)
     check_slots(run)
     arrived_ns, _, handlings = alarms(run)
+    (distance_ns,) = built.stamped.sources[0].monitor.distances_ns
+    assert distance_ns == 1_900_000_000 - longest_work_ns(built.system, "carry")
     accepted_ns, wanted = -(2**60), []
     for arrival_ns in arrived_ns.tolist():
-        grants = arrival_ns - accepted_ns >= 1_900_000_000 - LONGEST_SECTION_NS
+        grants = arrival_ns - accepted_ns >= distance_ns
         accepted_ns = arrival_ns if grants else accepted_ns
         foreign = arrival_ns % CYCLE_NS >= OWN_NS
         wanted.append(("interposed" if grants else "delayed") if foreign else "direct")
