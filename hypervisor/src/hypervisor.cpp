@@ -5,6 +5,7 @@
 
 #include "aarch64/console.hpp"
 #include "aarch64/own_translation.hpp"
+#include "aarch64/power.hpp"
 #include "aarch64/secure_monitor.hpp"
 #include "aarch64/system_registers.hpp"
 #include "boards/board.hpp"
@@ -16,7 +17,6 @@ extern "C" {
 extern const std::uint8_t guest_idle[];  // loader.S
 extern const std::uint8_t guest_calibration[];
 [[noreturn]] void resume_guest(latenz::hypervisor::Vcpu* vcpu);  // vectors.S
-void start_secondary();                                          // start.S
 std::uint64_t pending_errors();                                  // vectors.S
 void take_error();                                               // vectors.S
 }
@@ -99,8 +99,7 @@ void Hypervisor::build() {
 void Hypervisor::start_others() {
   for (const Partition& each : all()) {
     if (each.cpu() == 0) continue;
-    const auto entry = reinterpret_cast<std::uint64_t>(&start_secondary);
-    if (SecureMonitor::cpu_on(each.cpu(), entry, each.cpu()) != 0) fail("a CPU does not start");
+    if (!Power::start_cpu(each.cpu())) fail("a CPU does not start");
   }
 }
 

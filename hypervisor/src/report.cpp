@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "aarch64/console.hpp"
-#include "aarch64/secure_monitor.hpp"
+#include "aarch64/power.hpp"
 #include "aarch64/system_registers.hpp"
 #include "boards/board.hpp"
 #include "hypervisor.hpp"
@@ -59,7 +59,7 @@ void fail(std::string_view reason) {
   Text<100> told;
   output().text(FrameKind::fault, told.add("hypervisor: ").add(reason).view());
   output().end({});
-  SecureMonitor::power_off();
+  Power::off();
 }
 
 void Hypervisor::tell_trace() const {
@@ -148,7 +148,7 @@ void Hypervisor::finish() {
   if (configuration_->slots > 0) tell_trace();
   tell_statistics();
   output().end({});
-  SecureMonitor::power_off();
+  Power::off();
 }
 
 }  // namespace latenz::hypervisor

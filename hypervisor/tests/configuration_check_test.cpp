@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "boards/raspi4b.hpp"
 #include "boards/virt.hpp"
 #include "boards/zcu102.hpp"
 #include "latenz/crc32.hpp"
@@ -288,6 +289,36 @@ TEST(Mappings, OfWhatReachesBeyondTranslationAreRefused) {
   EXPECT_EQ(problem_of_mapping(device, 0x0803'0000, 0x1000, virt), reason);
   EXPECT_EQ(problem_of_mapping(device, 0x0A00'0000, 0x1000, virt), reason);
   EXPECT_EQ(problem_of_mapping(device, 0x0901'0000, 0x1000, virt), "") << "the clock";
+}
+
+TEST(Mappings, OfARaspberryPisPeripheralsThoseWithoutMastersAreTaken) {
+  const char* const reason = "mapping: not for guests of this board";
+  const BoardRules raspi4b = {.cpus = 4, .not_for_guests = raspi4b_not_for_guests};
+  for (const std::uint64_t physical : {0x0000'0000U,    // spin table
+                                       0x3C00'0000U,    // VideoCore's memory
+                                       0xFD50'0000,     // PCIe
+                                       0xFD58'0000,     // Ethernet
+                                       0xFE00'7000,     // DMA
+                                       0xFE00'B000,     // mailboxes
+                                       0xFE10'0000,     // watchdog
+                                       0xFE10'1000,     // clocks
+                                       0xFE20'1000,     // UARTs, the console's among them
+                                       0xFE34'0000,     // SD
+                                       0xFE98'0000,     // USB
+                                       0xFEC0'0000,     // GPU
+                                       0xFF84'1000}) {  // GICD
+    EXPECT_EQ(problem_of_mapping(device, physical, 0x1000, raspi4b), reason)
+        << std::hex << physical;
+  }
+  EXPECT_EQ(problem_of_mapping(device, 0x6'0000'0000, 0x1000, raspi4b), reason) << "behind PCIe";
+  for (const std::uint64_t physical : {0xFE00'3000,     // system timer
+                                       0xFE20'0000,     // GPIO
+                                       0xFE20'4000,     // SPI
+                                       0xFE20'C000,     // PWM
+                                       0xFE21'5000,     // mini UART
+                                       0xFE80'4000}) {  // I2C
+    EXPECT_EQ(problem_of_mapping(device, physical, 0x1000, raspi4b), "") << std::hex << physical;
+  }
 }
 
 TEST(Mappings, DevicesHaveOneOwnerMemoryMayBeShared) {

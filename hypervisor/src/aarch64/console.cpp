@@ -49,6 +49,12 @@ void put_surely(char character) {
 void Console::start() {
   const std::uint64_t uart = board().uart;
   if (board().uart_kind == UartKind::pl011) {
+    if (const std::uint32_t divisor = board().uart_divisor; divisor != 0) {
+      Mmio::write32(uart + 0x30, 0);  // off: nothing of it may change otherwise
+      Mmio::write32(uart + 0x24, divisor / 64);
+      Mmio::write32(uart + 0x28, divisor % 64);
+      Mmio::write32(uart + 0x2C, 0x70);  // 8 bits, no parity, a queue
+    }
     Mmio::write32(uart + 0x30, Mmio::read32(uart + 0x30) | 0x101U);
   } else {
     Mmio::write32(uart, 0x14);  // reset state drops everything

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// First instructions of every CPU. Whoever started us, a boot loader or firmware: at EL2, at the
-// address that we are linked to, caches and translation on or off.
+// First instructions of every CPU. Whoever started us, a boot loader or firmware: at EL2, caches and
+// translation on or off; at the address that we are linked to, or as a whole Image at another one.
     .equ    image_size, 0x200000    // the configuration lies behind
     .equ    board_at, 112           // Configuration::board
 
@@ -47,15 +47,16 @@ begin:
     adr     x20, wrong_level
     cmp     x1, #(2 << 2)
     b.ne    refuse
-    adr     x1, _start
-    ldr     x2, linked_to
-    adr     x20, wrong_place
-    cmp     x1, x2
-    b.ne    refuse
     msr     daifset, #0xf
-    bl      clean_own               // what a boot loader has written may be in its caches only
+    adr     x21, _start
+    ldr     x23, linked_to
+    add     x22, x21, #image_size
+    add     x22, x22, #0x10000      // the image and the configuration
+    cmp     x21, x23
+    b.ne    move
+    bl      clean                   // what a boot loader has written may be in its caches only
     processor_off
-    bl      clean_own               // what was fetched again meanwhile
+    bl      clean                   // what was fetched again meanwhile
     address x0, vectors
     msr     vbar_el2, x0
     msr     tpidr_el2, xzr          // no Processor yet
@@ -70,16 +71,44 @@ stop:
     wfi
     b       stop
 
-clean_own:                          // the image and the configuration; as many times as one likes
-    adr     x0, _start
-    add     x1, x0, #image_size
-    add     x1, x1, #0x10000
+clean:                              // from x21 to x22; as many times as one likes
+    mov     x0, x21
 1:  dc      civac, x0
     add     x0, x0, #64
-    cmp     x0, x1
+    cmp     x0, x22
     b.lo    1b
     dsb     sy
     ret
+
+// Firmware puts an Image where it likes: moves all of it to where it belongs, unless the two
+// overlap, or this is no Image but what an ELF file begins with.
+move:
+    adr     x20, wrong_place
+    ldr     x24, [x21, #16]         // size, by `latenz hypervisor build`
+    mov     x0, #image_size
+    cmp     x24, x0
+    b.ls    refuse
+    subs    x0, x21, x23
+    cneg    x0, x0, lo
+    cmp     x0, x24
+    b.lo    refuse
+    add     x22, x21, x24
+    bl      clean
+    processor_off
+    bl      clean
+    mov     x1, x21
+    mov     x21, x23
+    add     x22, x23, x24
+    bl      clean                   // a line that is written back later would spoil what is moved
+2:  ldp     x2, x3, [x1], #16
+    stp     x2, x3, [x23], #16
+    cmp     x23, x22
+    b.lo    2b
+    dsb     sy
+    ic      iallu
+    dsb     sy
+    isb
+    br      x21
 
 // Says why nothing can begin, at any level and address, by the UART of the configuration's board.
 refuse:
@@ -93,6 +122,10 @@ refuse:
     mov     w5, #3                  // virt with GICv3
     cmp     w0, #1
     ccmp    w0, w5, #4, ne
+    b.eq    1f
+    movz    x1, #0x1000             // raspi4b: a PL011, too
+    movk    x1, #0xfe20, lsl #16
+    cmp     w0, #4
     b.eq    1f
     mov     x1, #0xff000000         // zcu102: a Cadence UART
     mov     x2, #0x2c
@@ -133,9 +166,23 @@ clean_memory:                       // to memory: with translation off by physic
     isb
     ret
 
+    .global write_physical          // x0: an address that need not be mapped; w1: the word
+write_physical:
+    mrs     x2, sctlr_el2
+    bic     x3, x2, #1
+    dsb     sy
+    msr     sctlr_el2, x3
+    isb
+    str     w1, [x0]
+    dsb     sy
+    msr     sctlr_el2, x2
+    isb
+    ret
+
     .global start_secondary
-start_secondary:                    // x0: number of the CPU
-    mov     x19, x0
+start_secondary:
+    mrs     x19, mpidr_el1
+    and     x19, x19, #0xff
     msr     daifset, #0xf
     processor_off
     address x0, vectors

@@ -26,12 +26,13 @@ struct Priority {
   static constexpr std::uint8_t others = 0x80;
 };
 
-/// The distributor, by offset. Those from `set_enable` to `clear_active` have a bit for each
+/// The distributor, by offset. Those from `groups` to `clear_active` have a bit for each
 /// interrupt, `priorities` and `targets` a byte, `configuration` two bits.
 struct Gicd {
   static constexpr std::uint32_t control = 0x000;
   static constexpr std::uint32_t type = 0x004;
   static constexpr std::uint32_t implementer = 0x008;
+  static constexpr std::uint32_t groups = 0x080;
   static constexpr std::uint32_t set_enable = 0x100;
   static constexpr std::uint32_t clear_enable = 0x180;
   static constexpr std::uint32_t set_pending = 0x200;

@@ -2,6 +2,13 @@
 #include "gic.hpp"
 
 namespace latenz::hypervisor {
+namespace {
+
+/// Group 0 where there is one world only, whatever firmware has chosen; else firmware's choice
+/// stays: what the non-secure world writes is ignored, and what it enables is its group 1.
+constexpr std::uint32_t enabled_group = 0;
+
+}  // namespace
 
 void Distributor::start(const GicPlaces& places) {
   base_ = places.distributor;
@@ -12,6 +19,7 @@ void Distributor::start(const GicPlaces& places) {
       Mmio::write32(base_ + Gicd::clear_enable + (id / 8), ~0U);
       Mmio::write32(base_ + Gicd::clear_pending + (id / 8), ~0U);
       Mmio::write32(base_ + Gicd::clear_active + (id / 8), ~0U);
+      Mmio::write32(base_ + Gicd::groups + (id / 8), enabled_group);
     }
     Mmio::write8(base_ + Gicd::priorities + id, Priority::others);
   }
@@ -22,6 +30,7 @@ void Distributor::start_private() const {
   Mmio::write32(base_ + Gicd::clear_enable, ~0U);
   Mmio::write32(base_ + Gicd::clear_pending, ~0U);
   Mmio::write32(base_ + Gicd::clear_active, ~0U);
+  Mmio::write32(base_ + Gicd::groups, enabled_group);
   for (std::uint32_t id = 0; id < InterruptId::first_shared; ++id) {
     Mmio::write8(base_ + Gicd::priorities + id, Priority::others);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "boards/board.hpp"
+#include "boards/raspi4b.hpp"
 #include "boards/virt.hpp"
 #include "boards/zcu102.hpp"
 
@@ -15,6 +16,7 @@ inline constexpr Board known_boards[] = {
                 .virtual_control = 0x0803'0000,
                 .virtual_interface = 0x0804'0000}),
     zcu102_board,
+    raspi4b_board,
 };
 
 }  // namespace latenz::hypervisor

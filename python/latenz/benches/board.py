@@ -118,6 +118,12 @@ class Zcu102(EmulatedBoard):
     name = "zcu102"
 
 
+class Raspi4b(EmulatedBoard):
+    """QEMU's Raspberry Pi 4: four Cortex-A72, GICv2, for the hypervisor alone."""
+
+    name = "raspi4b"
+
+
 class Mps3An536(EmulatedBoard):
     """QEMU's MPS3-AN536: a Cortex-R52."""
 

@@ -45,6 +45,9 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
         cpu: QEMU's core; empty for the machine's own.
         real_time_core: Path of the first real-time core in QEMU's object tree; empty for none.
         real_time_smp: How many cores QEMU must be told of, so that the real-time ones exist.
+        hypervisor: What is added to the machine so that there is EL2.
+        enabled_cpus: The property by which a machine that always has all of its cores is told how
+            many of them are on; empty for machines with as many cores as are asked for.
         extra_args: Further arguments.
     """
 
@@ -52,6 +55,10 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
     cpu: str = attr.ib(default="", validator=attr.validators.instance_of(str))
     real_time_core: str = attr.ib(default="", validator=attr.validators.instance_of(str))
     real_time_smp: int = attr.ib(default=0, validator=attr.validators.instance_of(int))
+    hypervisor: str = attr.ib(
+        default=",virtualization=on", validator=attr.validators.instance_of(str)
+    )
+    enabled_cpus: str = attr.ib(default="", validator=attr.validators.instance_of(str))
     extra_args: list[str] = attr.ib(factory=list, validator=attr.validators.instance_of(list))
 
     def __attrs_post_init__(self) -> None:
@@ -200,12 +207,16 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
             pass
 
     def _arguments(self, payload: Payload, sockets: Path) -> list[str]:
-        machine = self.machine + ",virtualization=on" * payload.hypervisor
+        machine = self.machine + self.hypervisor * payload.hypervisor
         smp = self.real_time_smp if payload.real_time_cores else payload.cpus
         if payload.memory_file:
             machine += ",memory-backend=latenz-memory"
         arguments = ["-M", machine, *(["-cpu", self.cpu] if self.cpu else [])]
-        arguments += ["-smp", str(smp), "-m", str(payload.memory_mib)]
+        if self.enabled_cpus:
+            arguments += ["-global", f"{self.enabled_cpus}={smp}"]
+        else:
+            arguments += ["-smp", str(smp)]
+        arguments += ["-m", str(payload.memory_mib)]
         arguments += ["-nodefaults", "-display", "none", "-S", *self.extra_args]
         if not payload.real_time_cores:  # those are switched on by a reset
             arguments.append("-no-reboot")

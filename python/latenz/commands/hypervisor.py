@@ -32,7 +32,7 @@ _Irqs = Annotated[
     typer.Option(help="How many interrupts to draw from the arrival models. (default: 10000)"),
 ]
 _Seed = Annotated[int, typer.Option(min=0, help="Of drawn arrivals.")]
-_Bench = Annotated[str, typer.Option(help="virt, virt-gicv3 or zcu102.")]
+_Bench = Annotated[str, typer.Option(help="virt, virt-gicv3, zcu102 or raspi4b.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
@@ -53,8 +53,8 @@ def build(
 ) -> None:
     """Make a bootable image of a system: hypervisor, configuration, guests, interrupts.
 
-    Systems without a bound are refused, with the reason. An image for zcu102 runs on the emulated
-    board and on the real one.
+    Systems without a bound are refused, with the reason. An image for zcu102 or raspi4b runs on
+    the emulated board and on the real one.
 
     Example: latenz hypervisor build experiments/systems/can-gateway.toml -o gateway.elf
     """

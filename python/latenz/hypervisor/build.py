@@ -35,6 +35,8 @@ _RESERVED = (
     ("the hypervisor's console", 0x0900_0000, 0x0900_1000),
     ("the interrupt controller", 0xF900_0000, 0xF908_0000),
     ("the hypervisor's console", 0xFF00_0000, 0xFF00_1000),
+    ("the interrupt controller", 0xFF84_0000, 0xFF84_8000),
+    ("the hypervisor's console", 0xFE20_1000, 0xFE20_2000),
     ("memory", 0x4000_0000, 0x8000_0000),
 )
 """What no guest gets, on any board: name, first address, first address behind it."""

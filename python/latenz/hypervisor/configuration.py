@@ -21,7 +21,7 @@ MOST_PARTITIONS, MOST_SLOTS, MOST_SOURCES = 8, 64, 32
 MOST_MAPPINGS, MOST_INTERRUPTS, MOST_DISTANCES = 32, 32, 1024
 MOST_IMAGES = 4
 MOST_CHANNELS = 16
-BOARDS = {"virt": 1, "zcu102": 2, "virt-gicv3": 3}
+BOARDS = {"virt": 1, "zcu102": 2, "virt-gicv3": 3, "raspi4b": 4}
 """Numbers of boards by their benches, `BoardNumber`."""
 MODES: tuple[Mode, ...] = ("plain", "paper", "carry")
 ARRIVAL = struct.Struct("<Q2I")

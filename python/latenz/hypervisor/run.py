@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latenz.benches.board import Board, Virt, VirtGicv3, Zcu102
+from latenz.benches.board import Board, Raspi4b, Virt, VirtGicv3, Zcu102
 from latenz.boards.payload import Payload
 from latenz.boards.setup import ensure_boards
 from latenz.errors import BadInput, closest
@@ -33,13 +33,20 @@ from latenz.hypervisor.trace import (
 if TYPE_CHECKING:
     from latenz.boards.console import Received
 
-BOARDS: dict[str, type[Board]] = {"virt": Virt, "virt-gicv3": VirtGicv3, "zcu102": Zcu102}
+BOARDS: dict[str, type[Board]] = {
+    "virt": Virt,
+    "virt-gicv3": VirtGicv3,
+    "zcu102": Zcu102,
+    "raspi4b": Raspi4b,
+}
 """Benches whose board the hypervisor runs on."""
 SENDER = 3
 """The hypervisor's number in frames."""
 
-MEMORY_MIB = {"virt": 1024, "virt-gicv3": 1024, "zcu102": 2048}
+MEMORY_MIB = {"virt": 1024, "virt-gicv3": 1024, "zcu102": 2048, "raspi4b": 2048}
 """Memory of each bench's board."""
+_KINDS = {"raspi4b": "img"}
+"""Of images: its firmware, and the emulator in its place, enters no other at EL2."""
 _TICK_US = 1  # turns of other cores: longer ones use up the budgets of jobs
 _BOOT_S, _WALL_S_A_SECOND, _RECORDS_A_SECOND = 120, 30, 1000
 _SECOND_NS = 1_000_000_000
@@ -177,7 +184,7 @@ def received_from(
 
     environment = environment_of(bench)
     with _own_folder(folder) as logs:
-        image = logs / "image.elf"
+        image = logs / f"image.{_KINDS.get(bench, 'elf')}"
         built.write(image, bench)
         payload = _payload(built, bench, image, memory)
         collector = Collector(payload.uarts)

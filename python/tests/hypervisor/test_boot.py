@@ -3,6 +3,7 @@
 import os
 import select
 import socket
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 from debugger import Debugger
 from elftools.elf.elffile import ELFFile
 
+from latenz.boards.archive import members
 from latenz.boards.console import Collector
+from latenz.boards.packages import fetch
 from latenz.hypervisor.build import build
 from latenz.hypervisor.image import Image, Segment, write_image, write_raw_image
 from latenz.hypervisor.run import SENDER, ensure_built
@@ -29,6 +32,7 @@ EMULATOR = [
     "shift=0,sleep=off",
 ]
 VIRT = [*EMULATOR, "-cpu", "cortex-a53,cntfrq=1000000000", "-m", "1024", "-smp", "1"]
+RASPI4B = [*EMULATOR, "-M", "raspi4b", "-m", "2048"]
 ZCU102 = [*EMULATOR, "-M", "xlnx-zcu102,virtualization=on", "-m", "2048", "-audio", "none"]
 MACHINE = "virt,gic-version=2,dtb-randomness=off"
 WITH_GICV3 = "virt,gic-version=3,dtb-randomness=off"
@@ -36,6 +40,8 @@ AT_EL1, AT_EL2, AT_EL3 = "", ",virtualization=on", ",virtualization=on,secure=on
 GICV3_IMAGES = ("virt-gicv3.elf", "virt-gicv3.img")
 IRQS = 30
 LIMIT_S = 120
+ARM_STUB = "/usr/lib/arm-trusted-firmware/rpi4/bl31.bin"
+PATCHED_AT, KERNEL_ADDRESS = 0xF0, 0x20_0000
 ELSEWHERE = 0x5000_0000
 
 
@@ -45,7 +51,7 @@ def images(tmp_path_factory):
     ensure_built()
     folder = tmp_path_factory.mktemp("images")
     built = build(Path("experiments/systems/can-gateway.toml"), irqs=IRQS)
-    for bench in ("virt", "virt-gicv3", "zcu102"):
+    for bench in ("virt", "virt-gicv3", "zcu102", "raspi4b"):
         for kind in ("elf", "img"):
             built.write(folder / f"{bench}.{kind}", bench)
     return folder
@@ -139,14 +145,84 @@ def test_a_wrong_exception_level_is_told(images, console, level, board, image):
         console.read_until(b"latenz hypervisor: not entered at EL2\r\n")
 
 
-def test_a_wrong_address_is_told(images, console):
-    places = [
-        f"loader,file={images / 'virt.img'},addr={0x4800_0000:#x},force-raw=on",
-        f"loader,addr={0x4800_0000:#x},cpu-num=0",
-    ]
-    command = [*VIRT, "-M", MACHINE + AT_EL2, *console.option]
-    with Emulated([*command, *(word for each in places for word in ("-device", each))]):
+def started_at(image, address, board):
+    """Return the command of a board that has a file in memory, and starts at its first byte."""
+    return [*board, "-device", f"loader,file={image},addr={address:#x},force-raw=on,cpu-num=0"]
+
+
+@pytest.mark.parametrize("address", [0x4400_0000, 0x7000_0000])
+def test_an_image_elsewhere_moves_to_where_it_belongs(images, console, address):
+    size = (images / "virt.img").stat().st_size
+    assert 0x4020_0000 + size < 0x4400_0000 <= address <= 0x8000_0000 - size
+    board = [*VIRT, "-M", MACHINE + AT_EL2, *console.option]
+    with Emulated(started_at(images / "virt.img", address, board)):
+        check_run(console)
+
+
+@pytest.mark.parametrize("kind", ["over itself", "first segment"])
+def test_a_wrong_address_is_told(images, console, tmp_path, kind):
+    image, address = images / "virt.img", 0x4100_0000
+    if kind == "first segment":
+        with (images / "virt.elf").open("rb") as file:
+            whole = bytearray(0x21_0000)
+            for each in list(ELFFile(file).iter_segments("PT_LOAD"))[:4]:
+                at = each.header.p_paddr - 0x4020_0000
+                if 0 <= at < len(whole):
+                    whole[at : at + each.header.p_filesz] = each.data()
+        image, address = tmp_path / "segments", 0x5000_0000
+        image.write_bytes(whole)
+    board = [*VIRT, "-M", MACHINE + AT_EL2, *console.option]
+    with Emulated(started_at(image, address, board)):
         console.read_until(b"latenz hypervisor: not loaded at 0x40200000\r\n")
+
+
+def cores_on(number):
+    return ["-global", f"bcm2838.enabled-cpus={number}"]
+
+
+def test_a_raspberry_pi_switches_itself_off_without_psci(images, console):
+    board = [*RASPI4B, *cores_on(1), *console.option]
+    with Emulated([*board, "-kernel", str(images / "raspi4b.img")]):
+        check_run(console)
+
+
+def test_a_raspberry_pi_tells_a_wrong_exception_level(images, console):
+    """As which the emulator starts an ELF file."""
+    board = [*RASPI4B, *cores_on(1), *console.option]
+    with Emulated([*board, "-kernel", str(images / "raspi4b.elf")]):
+        console.read_until(b"latenz hypervisor: not entered at EL2\r\n")
+
+
+BESIDE = """
+[[partition]]
+name = "alone"
+guest = "victim"
+cpu = 1
+"""
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_trusted_firmware_of_a_raspberry_pi(images, console, tmp_path, cores):
+    """Debian's, as config.txt's armstub: it is at address 0, and the firmware tells it where the
+    kernel is. Its further cores are started by PSCI."""
+    path = Path("experiments/systems/can-gateway.toml")
+    image = images / "raspi4b.img"
+    if cores == 2:
+        (tmp_path / "system.toml").write_text(path.read_text() + BESIDE)
+        image = tmp_path / "two.img"
+        build(tmp_path / "system.toml", irqs=IRQS).write(image, "raspi4b")
+    [package] = fetch(["arm-trusted-firmware"])
+    [(_, content)] = members(package.path, lambda name: name == ARM_STUB)
+    stub = bytearray(content)
+    assert stub[PATCHED_AT : PATCHED_AT + 4] == b"\x0b\x57\xfe\x5a"
+    struct.pack_into("<4I", stub, PATCHED_AT, 0, 0, 0, KERNEL_ADDRESS)
+    (tmp_path / "stub").write_bytes(stub)
+    board = [*RASPI4B, *cores_on(cores), *console.option]
+    command = started_at(tmp_path / "stub", 0, board)
+    kernel = f"loader,file={image},addr={KERNEL_ADDRESS:#x},force-raw=on"
+    with Emulated([*command, "-device", kernel]):
+        check_run(console)
+    assert b"BL31: cortex_a72" in console.said
 
 
 def u_boot(console, image, address, board=MACHINE):

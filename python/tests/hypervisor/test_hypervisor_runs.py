@@ -63,6 +63,7 @@ def in_order(irqs: Irqs) -> np.ndarray:
         ("can-gateway", "virt", "carry", 600),
         ("can-gateway", "virt", "paper", 300),
         ("can-gateway", "zcu102", "carry", 300),
+        ("can-gateway", "raspi4b", "carry", 300),
         ("beckert2014-10-percent", "virt", "plain", 300),
         ("beckert2014-adhering-10-percent", "virt", "carry", 400),
         ("beckert2014-adhering-10-percent", "virt", "paper", 300),
@@ -155,7 +156,7 @@ def test_a_run_that_learned_is_within_the_bounds_that_bound_tells(tmp_path):
     assert (latency_ns > after.of(source.name).wcrt_ns).any()
 
 
-@pytest.mark.parametrize("bench", ["virt", "virt-gicv3", "zcu102"])
+@pytest.mark.parametrize("bench", ["virt", "virt-gicv3", "zcu102", "raspi4b"])
 def test_partitions_of_other_processors_run_beside(tmp_path, bench):
     alone = '[[partition]]\nname = "alone"\nguest = "victim"\ncpu = 1\n'
     shared = '[[shared]]\nname = "m"\nsize = "8 KiB"\npartitions = ["P1", "alone"]\n'
