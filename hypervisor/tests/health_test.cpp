@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -41,7 +42,7 @@ TEST(Health, RestartsAtMostSoOftenInAnyWindow) {
         now += random() % 30;
         const auto recent = std::ranges::count_if(
             restarted, [&](std::uint64_t at) { return window == 0 || now - at < window; });
-        const bool permitted = recent < restarts;
+        const bool permitted = std::cmp_less(recent, restarts);
         ASSERT_EQ(health.fault(Reaction::restart, now),
                   permitted ? Reaction::restart : Reaction::stop);
         if (permitted) restarted.push_back(now);
