@@ -334,13 +334,23 @@ TEST(Adversary, ReachesWhatIsKnownToBeReachable) {
   }
 }
 
-/// Sources of other partitions come as their monitors grant, against their models.
+/// Every third monitor learns.
+System with_learning(SystemGenerator& generator, const System& system) {
+  std::vector<Source> sources(system.sources().begin(), system.sources().end());
+  for (Source& source : sources) {
+    source.learns = source.monitor && generator.one_in(3);
+  }
+  return {system.table().slots(), system.costs(), sources};
+}
+
+/// Sources of other partitions come as their monitors grant, against their models; some learn.
 TEST(Adversary, HostilePartitionsExceedNoEnforcedBound) {
   SystemGenerator generator(15);
   MeasuredSystems measured(16);
   int above_the_model = 0;
   for (int i = 0; i < setting("LATENZ_ADVERSARY_SYSTEMS", 300); ++i) {
-    const System system = i % 2 == 0 ? generator.system() : measured.next(i % 4 == 1);
+    const System drawn = i % 2 == 0 ? generator.system() : measured.next(i % 4 == 1);
+    const System system = with_learning(generator, drawn);
     for (const Mode mode : every_mode) {
       const SystemBound bounds = latenz::bound(system, mode);
       Adversary adversary(
@@ -362,6 +372,41 @@ TEST(Adversary, HostilePartitionsExceedNoEnforcedBound) {
     }
   }
   EXPECT_GT(above_the_model, 100);
+}
+
+/// What was learned from waits in its own slots, and what is accepted behind it is released with
+/// it.
+TEST(Adversary, SwitchesMonitorsOnWhenThatIsWorstForOthers) {
+  const auto backlog = [](bool learns) {
+    Source often = counterexamples::every_10_ms(0, 2);
+    often.arrival = latenz::Periodic(Duration(5), {}, {});
+    often.monitor = counterexamples::vector({5});
+    often.learns = learns;
+    Source seldom = counterexamples::every_10_ms(1, 1);
+    seldom.arrival = latenz::Periodic(Duration(1000), {}, {});
+    seldom.monitor = counterexamples::vector({1000});
+    often.top = seldom.top = Duration();
+    return counterexamples::system({10, 10, 20}, {}, {often, seldom});
+  };
+  const System trusted = backlog(false);
+  const System learning = backlog(true);
+  const SystemBound without = latenz::bound(trusted, Mode::carry);
+  const SystemBound bounds = latenz::bound(learning, Mode::carry);
+  Adversary adversary(
+      learning, Mode::carry, bounds.enforced, 1, [] {}, latenz::Hostile::other_partitions);
+  adversary.search(1, 3000);
+  adversary.simplify(1, 2000);
+  const Attack& attack = adversary.attacks()[1];
+  EXPECT_GT(attack.latency, without.queues[1].latency) << "of monitors that have learned";
+  EXPECT_LE(attack.latency, bounds.enforced[1].latency);
+  EXPECT_GT(attack.monitored_from[0], Instant());
+  latenz::NoObserver observer;
+  latenz::Simulator simulator(learning, Mode::carry, listed(attack.arrivals), latenz::endless,
+                              false, observer);
+  simulator.limit_arrivals();
+  simulator.monitor_from(0, attack.monitored_from[0]);
+  ASSERT_TRUE(simulator.run(std::numeric_limits<std::int64_t>::max()));
+  EXPECT_EQ(simulator.figures()[1].max, attack.latency);
 }
 
 TEST(Adversary, RealisticSystemsComeCloseToTheirBoundsAndNeverAbove) {

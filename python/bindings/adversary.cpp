@@ -58,6 +58,11 @@ class Search {
   [[nodiscard]] std::vector<std::vector<std::int64_t>> arrivals(std::size_t source) const {
     return attack_on(source).arrivals;
   }
+  [[nodiscard]] std::vector<std::int64_t> monitored_from(std::size_t source) const {
+    std::vector<std::int64_t> times;
+    for (const Instant from : attack_on(source).monitored_from) times.push_back(from.ns());
+    return times;
+  }
 
  private:
   /// Ctrl-C raises KeyboardInterrupt soon, however long the searches are that Python asks for.
@@ -91,7 +96,8 @@ void bind_adversary(nb::module_& module) {
       .def("simplify", &Search::simplify, nb::arg("source"), nb::arg("simulations"))
       .def_prop_ro("left", &Search::left)
       .def("highest_ns", &Search::highest, nb::arg("source"))
-      .def("arrivals_ns", &Search::arrivals, nb::arg("source"));
+      .def("arrivals_ns", &Search::arrivals, nb::arg("source"))
+      .def("monitored_from_ns", &Search::monitored_from, nb::arg("source"));
 }
 
 }  // namespace latenz::python

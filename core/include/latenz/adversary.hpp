@@ -83,16 +83,18 @@ inline void expand(const Plan& plan, const DistanceTable& distances, Instant unt
   }
 }
 
-/// Arrivals of every source, from the first cycle on, and the latency of the IRQ that fares worst.
+/// What every source does, from the first cycle on, and the latency of the IRQ that fares worst.
 struct Attack {
   Duration latency;
   std::vector<std::vector<std::int64_t>> arrivals;  ///< by source; empty if nothing was found
+  std::vector<Instant> monitored_from;              ///< by source: its monitor has learned by then
 };
 
 /// Which sources a search lets break their event models.
 enum class Hostile : std::uint8_t {
   none,
-  other_partitions,  ///< those of partitions other than the target's, as far as R7 lets them
+  other_partitions,  ///< those of partitions other than the target's, as far as R7 lets them; and
+                     ///< monitors that learn are switched on whenever that is worst
 };
 
 /// Searches one system in one mode. The same calls with the same seed find the same.
@@ -191,7 +193,7 @@ class Adversary {
         thin_out(source, i, size, simulations);
       }
     }
-    attack.arrivals = from_first_cycle(std::move(attack.arrivals));
+    attack = from_first_cycle(std::move(attack));
     share(source);
   }
 
@@ -213,6 +215,7 @@ class Adversary {
   struct Pattern {
     Instant until;
     std::vector<Plan> plans;
+    std::vector<Instant> monitored_from;  ///< by source
   };
 
   /// The best pattern so far, and what its simulation showed.
@@ -290,7 +293,9 @@ class Adversary {
     const Duration behind = tables_[target_][std::min(before, tables_[target_].size() - 1)];
     for (const Duration early : {Duration(), Duration(1), tops, tops + target.bottom}) {
       for (const Instant others : {gap.from - early, gap.to - early}) {
-        Pattern pattern{.until = gap.from + finish_, .plans = {}};
+        Pattern pattern{.until = gap.from + finish_,
+                        .plans = {},
+                        .monitored_from = {sources().size(), Instant::long_ago()}};
         for (std::size_t i = 0; i < sources().size(); ++i) {
           const bool mate = sources()[i].partition == partition();
           const Instant own = gap.from - early - Duration(i > target_ ? 1 : 0);
@@ -365,6 +370,10 @@ class Adversary {
   [[nodiscard]] Pattern changed() {
     Pattern pattern = best_.pattern;
     const std::size_t index = pick(pattern.plans.size());
+    if (hostile_ != Hostile::none && sources()[index].learns && chance(25)) {
+      pattern.monitored_from[index] = chance(20) ? Instant::long_ago() : interesting();
+      return pattern;
+    }
     Plan& plan = pattern.plans[index];
     const std::int64_t kind = random_.up_to(9);
     if (kind < 4) {
@@ -437,10 +446,10 @@ class Adversary {
       }
       expand(plan, tables_[i], pattern.until, times_[i]);
     }
-    const std::vector<SourceFigures> figures = simulate(times_);
+    const std::vector<SourceFigures> figures = simulate(times_, pattern.monitored_from);
     for (std::size_t i = 0; i < times_.size(); ++i) {
       if (figures[i].max > attacks_[i].latency && is_fair_to(i, target_)) {
-        attacks_[i] = {figures[i].max, from_first_cycle(times_)};
+        attacks_[i] = from_first_cycle({figures[i].max, times_, pattern.monitored_from});
       }
     }
     if (figures[target_].max >= best_.latency) {
@@ -463,7 +472,8 @@ class Adversary {
   }
 
   /// Simulates until every IRQ that has a bound must have ended. Another may never end.
-  [[nodiscard]] std::vector<SourceFigures> simulate(const Times& times) {
+  [[nodiscard]] std::vector<SourceFigures> simulate(const Times& times,
+                                                    const std::vector<Instant>& monitored_from) {
     between_();
     Instant last;
     std::vector<Arrivals> arrivals;
@@ -475,6 +485,9 @@ class Adversary {
     Simulator<Recorder> simulator(system_, mode_, std::move(arrivals), endless, false, recorder_);
     if (hostile_ != Hostile::none) {
       simulator.limit_arrivals();
+      for (std::size_t i = 0; i < times.size(); ++i) {
+        simulator.monitor_from(i, monitored_from[i]);
+      }
     }
     const Instant enough = std::min(last + longest_bound_, Instant::never() - Duration(1));
     while (!simulator.run(steps) && simulator.now() <= enough) {
@@ -483,20 +496,23 @@ class Adversary {
     return {simulator.figures().begin(), simulator.figures().end()};
   }
 
-  /// The same arrivals earlier by whole cycles: nothing happens before the first.
-  [[nodiscard]] Times from_first_cycle(Times times) const {
+  /// The same earlier by whole cycles: nothing happens before the first.
+  [[nodiscard]] Attack from_first_cycle(Attack attack) const {
     std::int64_t first = std::numeric_limits<std::int64_t>::max();
-    for (const auto& each : times) {
+    for (const auto& each : attack.arrivals) {
       first = each.empty() ? first : std::min(first, each.front());
     }
     const std::int64_t cycle = system_.table().cycle().ns();
     const std::int64_t before = first / cycle * cycle;
-    for (auto& each : times) {
+    for (auto& each : attack.arrivals) {
       for (std::int64_t& at : each) {
         at -= before;
       }
     }
-    return times;
+    for (Instant& from : attack.monitored_from) {
+      from = std::max(from, Instant(before)) - Duration(before);
+    }
+    return attack;
   }
 
   /// Leaves out `size` arrivals of a source wherever that does not lower the latency.
@@ -508,9 +524,9 @@ class Adversary {
       const auto from = times.begin() + static_cast<std::ptrdiff_t>(at);
       times.erase(from, from + static_cast<std::ptrdiff_t>(std::min(size, times.size() - at)));
       --simulations;
-      const Duration latency = simulate(fewer)[target].max;
+      const Duration latency = simulate(fewer, attack.monitored_from)[target].max;
       if (latency >= attack.latency) {
-        attack = {latency, std::move(fewer)};
+        attack = {latency, std::move(fewer), attack.monitored_from};
       } else {
         at += size;
       }
@@ -519,14 +535,14 @@ class Adversary {
 
   /// Others may fare worse by what is left than by all that was found for them.
   void share(std::size_t target) {
-    const Times times = attacks_[target].arrivals;
-    if (times.empty()) {
+    const Attack shared = attacks_[target];
+    if (shared.arrivals.empty()) {
       return;
     }
-    const std::vector<SourceFigures> figures = simulate(times);
-    for (std::size_t i = 0; i < times.size(); ++i) {
+    const std::vector<SourceFigures> figures = simulate(shared.arrivals, shared.monitored_from);
+    for (std::size_t i = 0; i < figures.size(); ++i) {
       if (figures[i].max > attacks_[i].latency && is_fair_to(i, target)) {
-        attacks_[i] = {figures[i].max, times};
+        attacks_[i] = {figures[i].max, shared.arrivals, shared.monitored_from};
       }
     }
   }

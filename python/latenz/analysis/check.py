@@ -57,6 +57,8 @@ class CheckedSource:
         enforced_highest_ns: The highest latency while these break their models; None if nothing
             was searched.
         enforced_arrivals_ns: The arrivals of all sources that lead to it; or None.
+        enforced_monitored_from_ns: When the monitor of each source had learned by then; 0 from the
+            start on; or None.
     """
 
     name: str
@@ -71,6 +73,7 @@ class CheckedSource:
     enforced_ns: int | None
     enforced_highest_ns: int | None
     enforced_arrivals_ns: Arrivals | None
+    enforced_monitored_from_ns: tuple[int, ...] | None
 
     @property
     def exceeded(self) -> bool:
@@ -123,7 +126,8 @@ def check(
 
     First all sources keep their event models, then those of other partitions break them: they come
     as densely as their monitors grant, or more densely than their models allow, and rule R7 masks
-    them. Interrupted by Ctrl-C, it returns what was found so far.
+    them; monitors that learn have learned whenever that is worst. Interrupted by Ctrl-C, it returns
+    what was found so far.
 
     Args:
         system: What to search.
@@ -199,10 +203,13 @@ def _spread(source: CheckedSource, numbers: tuple[int, ...], count: int) -> Chec
         own = dict(zip(numbers, arrivals, strict=True))
         return tuple(own.get(number, ()) for number in range(count))
 
+    from_ns = source.enforced_monitored_from_ns
+    own_from_ns = dict(zip(numbers, from_ns or (), strict=False))
     return replace(
         source,
         arrivals_ns=spread(source.arrivals_ns),
         enforced_arrivals_ns=spread(source.enforced_arrivals_ns),
+        enforced_monitored_from_ns=from_ns and tuple(own_from_ns.get(x, 0) for x in range(count)),
     )
 
 
@@ -234,6 +241,10 @@ def _checked(
     for number, source in enumerate(bounds[mode].sources):
         verdicts = {each: bounds[each].sources[number].verdict for each in bounds}
         highest_ns, arrivals_ns = _found(lawful, number, source.wcrt_ns)
+        enforced_highest_ns, enforced_arrivals_ns = _found(hostile, number, source.enforced_ns)
+        from_ns = None
+        if enforced_arrivals_ns is not None:
+            from_ns = tuple(hostile.monitored_from_ns(number))
         checked.append(
             CheckedSource(
                 source.name,
@@ -246,7 +257,9 @@ def _checked(
                 source.enforced_reason,
                 verdicts,
                 source.enforced_ns,
-                *_found(hostile, number, source.enforced_ns),
+                enforced_highest_ns,
+                enforced_arrivals_ns,
+                from_ns,
             )
         )
     return tuple(checked)

@@ -78,9 +78,12 @@ def _document(found: "Check") -> dict[str, Any]:
     from dataclasses import asdict
 
     document = asdict(found)
+    names = [each.name for each in found.sources]
     for source, entry in zip(found.sources, document["sources"], strict=True):
         entry["arrivals_ns"] = _by_name(found, source.arrivals_ns)
         entry["enforced_arrivals_ns"] = _by_name(found, source.enforced_arrivals_ns)
+        from_ns = source.enforced_monitored_from_ns
+        entry["enforced_monitored_from_ns"] = from_ns and dict(zip(names, from_ns, strict=True))
         entry["exceeded"] = source.exceeded
     return document | {"holds": found.holds}
 

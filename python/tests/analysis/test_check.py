@@ -19,10 +19,21 @@ import pytest
 from dictionaries import system_of
 from random_systems import microsecond_system, tiny_system
 
-from latenz.analysis import check, printed_equations, simulate
+from latenz.analysis import bound, check, printed_equations, simulate
 from latenz.analysis.check import Check, worst_arrivals, write_arrivals
 from latenz.errors import BadInput
-from latenz.system import Mode, read_arrivals, read_system
+from latenz.system import (
+    Learning,
+    Mode,
+    Monitor,
+    Periodic,
+    Platform,
+    Slot,
+    Source,
+    System,
+    read_arrivals,
+    read_system,
+)
 
 EXAMPLE = Path("experiments/systems/can-gateway.toml")
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -148,6 +159,28 @@ def test_sources_of_other_partitions_break_their_models_in_the_second_search() -
                 assert found_ns == source.enforced_highest_ns
                 broken += not legal(described, arrivals)
     assert broken > 0  # limits leave a break little to gain
+
+
+def test_monitors_that_learn_have_learned_when_that_is_worst_for_others() -> None:
+    """What was learned from waits for its own slots, and what is accepted behind it as well."""
+    often = Source("often", "A", 0, 2, Periodic(5), Monitor((5,)), learning=Learning(8, 1))
+    seldom = Source("seldom", "B", 0, 1, Periodic(1000), Monitor((1000,)))
+    slots = (Slot("A", 10), Slot("B", 10), Slot("C", 20))
+    system = System(Platform(), slots, (often, seldom), "carry")
+    found = check(system, effort=3000).of("seldom")
+    assert found.enforced_arrivals_ns is not None
+    assert found.enforced_monitored_from_ns is not None
+    names = [each.name for each in system.sources]
+    again = simulate(
+        system,
+        arrivals=[np.array(each, np.int64) for each in found.enforced_arrivals_ns],
+        monitored_from_ns=dict(zip(names, found.enforced_monitored_from_ns, strict=True)),
+    )
+    assert again.of("seldom").max_ns == found.enforced_highest_ns
+    learned = replace(system, sources=(replace(often, learning=None), seldom))
+    assert found.enforced_highest_ns is not None
+    assert found.enforced_highest_ns > (bound(learned).of("seldom").wcrt_ns or 0)
+    assert found.enforced_highest_ns <= (found.enforced_ns or 0)
 
 
 def test_an_enforced_bound_that_is_too_low_is_told() -> None:
