@@ -17,7 +17,7 @@ from latenz.store.journal import MAGIC
 from latenz.store.run import Run
 from outcomes import check_samples, require
 
-_TEXTS = [name for name in importers.FORMATS if name not in ("parquet", "vcd", "ila")]
+_TEXTS = [name for name in importers.FORMATS if name not in ("parquet", "mdf", "vcd", "ila")]
 _OVERLAPS = ("drop", "restart", "queue")
 _HISTOGRAM_COOKIE = 0x1C849314
 

@@ -9,7 +9,7 @@ from latenz.commands import Force
 from latenz.commands.importing import reads_files
 
 if TYPE_CHECKING:
-    from latenz.compare import Comparison, Gate
+    from latenz.compare import Comparison, Gate, Settings
 
 
 @reads_files
@@ -45,24 +45,20 @@ def command(
 
     Example: latenz compare before after --fail-if "p99 significantly > +10%" -o compared.html
     """
-    from latenz.compare import Settings, compare, judge
+    from latenz.compare import Settings, judge
     from latenz.compare.gate import parse
     from latenz.errors import EXIT_NOT_SHOWN
     from latenz.outputs import check_output
-    from latenz.progress import counting
-    from latenz.store import open_sample_sets
 
     check_output(output, (a, b), force=force)
     if fail_if is not None:
         parse(fail_if)  # a mistake in it is told before the long work
     limit_ns = None if deadline is None else _limit(deadline)
     settings = Settings(confidence=confidence, seed=seed, paired=paired, deadline_ns=limit_ns)
-    sets = [open_sample_sets(path, **importing) for path in (a, b)]
-    with counting("comparing", None, wanted=not json) as progress:
-        found = compare(sets[0], sets[1], settings, progress)
+    found = compared((a, b), importing, settings, wanted=not json)
     gate = None if fail_if is None else judge(found, fail_if)
     if output is not None:
-        _write_page((a, b), importing, (found, gate), output, wanted=not json)
+        write_page((a, b), importing, (found, gate), output, wanted=not json)
     if json:
         import json as json_module
 
@@ -83,13 +79,30 @@ def command(
         raise typer.Exit(EXIT_NOT_SHOWN)
 
 
-def _write_page(
+def compared(
+    places: tuple[Path, Path],
+    importing: dict[str, Any],
+    settings: "Settings",
+    wanted: bool = True,
+) -> "Comparison":
+    """Compare two runs or files; `wanted`: show how far it is."""
+    from latenz.compare import compare
+    from latenz.progress import counting
+    from latenz.store import open_sample_sets
+
+    a, b = (open_sample_sets(path, **importing) for path in places)
+    with counting("comparing", None, wanted=wanted) as progress:
+        return compare(a, b, settings, progress)
+
+
+def write_page(
     places: tuple[Path, Path],
     importing: dict[str, Any],
     judged: "tuple[Comparison, Gate | None]",
     output: Path,
-    wanted: bool,
+    wanted: bool = True,
 ) -> None:
+    """Write the page of a comparison, and say where."""
     from latenz.progress import reading
     from latenz.report import open_sides
     from latenz.report.comparison import write_comparison

@@ -32,6 +32,10 @@ def command(
         Path | None,
         typer.Option(help="A system file: bound and search of each source beside what was seen."),
     ] = None,
+    compare: Annotated[
+        bool,
+        typer.Option("--compare", help="Two runs: first of all what differs in the second one."),
+    ] = False,
     accept_emulated: judging.AcceptEmulated = False,
     force: Force = False,
     *,
@@ -41,7 +45,8 @@ def command(
 
     With --deadline the exit code tells the verdict: 0 meets, 1 violates, 3 not shown;
     what is met in emulated time only is not shown. With --system it is 1, too, if something was
-    seen later than its source's bound.
+    seen later than its source's bound. With --compare the page is that of latenz compare, and so
+    is the exit code.
 
     Example: latenz report results/demo/run -o report.html
     """
@@ -51,6 +56,10 @@ def command(
     from latenz.statistics.joint import jointly
 
     check_output(output, runs if system is None else [*runs, system], force=force)
+    if compare:
+        judged = {"--deadline": deadline, "--for": for_, "--title": title, "--system": system}
+        _compare(runs, output, confidence, importing, [name for name in judged if judged[name]])
+        return
     asked = judging.asked_deadlines(deadline, for_)
     opened = open_runs(runs, **importing)
     sets = [each.metadata for run in opened for each in run.sample_sets]
@@ -65,6 +74,29 @@ def command(
     if model is not None and _told_broken(model, views):
         raise typer.Exit(EXIT_GATE_VIOLATED)
     raise typer.Exit(judging.exit_code(summaries, {limit.name for limit in asked}, accept_emulated))
+
+
+def _compare(
+    runs: list[Path], output: Path, confidence: float, importing: dict[str, Any], more: list[str]
+) -> None:
+    """Write the page of a comparison; `more`: options that it has no place for.
+
+    Raises:
+        BadInput: There are not two runs, or there are such options, or a run is damaged.
+    """
+    from latenz.commands.compare import compared, write_page
+    from latenz.compare import Settings
+    from latenz.errors import EXIT_NOT_SHOWN, BadInput
+
+    if len(runs) != 2:
+        raise BadInput(f"takes two runs, not {len(runs)}", "--compare", "name A and B")
+    if more:
+        raise BadInput(f"does not go with {more[0]}", "--compare", "leave one of them out")
+    a, b = runs
+    found = compared((a, b), importing, Settings(confidence=confidence))
+    write_page((a, b), importing, (found, None), output)
+    if not found.told:
+        raise typer.Exit(EXIT_NOT_SHOWN)
 
 
 def _model(system: Path, sets: "Sequence[Metadata]") -> "Model":

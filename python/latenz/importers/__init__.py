@@ -22,6 +22,7 @@ from latenz.model import SampleSet
 FORMATS = {
     "latenz-wakeup": "probe",
     "parquet": "parquet",
+    "mdf": "mdf",
     "vcd": "vcd",
     "ila": "ila",
     "cyclictest": "cyclictest",

@@ -15,7 +15,7 @@ from latenz.durations import parse_duration
 from latenz.errors import BadInput
 from latenz.importers.pairing import Pairing
 from latenz.importers.sets import Spool
-from latenz.importers.signals import Edge, bit_range, find, required, split_direction
+from latenz.importers.signals import Edge, bit_range, chosen
 from latenz.importers.source import INT64_MAX, Source
 from latenz.model import SampleSet
 
@@ -159,17 +159,12 @@ def _probes(source: Source, names: list[str]) -> tuple[_Probe, _Probe]:
     columns = [i for i, name in enumerate(names) if name not in _INDEX]
     signals = [names[i] for i in columns]
     found = []
-    for option, wanted in (("--start", source.options.start), ("--end", source.options.end)):
-        text, falling = split_direction(required(wanted, option, signals, f"{source.path}"))
-        column = columns[find(text, signals, columns, f"{source.path}, {option}")]
+    for index, falling in chosen(source.options, signals, signals, str(source.path)):
+        column = columns[index]
         left, right = bit_range(names[column]) or (0, 0)
         bit = abs(right) if min(left, right) <= 0 <= max(left, right) and left != right else 0
-        found.append((_Probe(names[column], column, 16, bit, Edge(falling)), falling))
-    if found[0][0].column == found[1][0].column and found[0][1] == found[1][1]:
-        raise source.bad(
-            "start and end are the same edge", remedy="use PROBE:fall for the falling one"
-        )
-    return found[0][0], found[1][0]
+        found.append(_Probe(names[column], column, 16, bit, Edge(falling)))
+    return found[0], found[1]
 
 
 def _take_radix(source: Source, line: int, row: list[str], probes: tuple[_Probe, _Probe]) -> None:

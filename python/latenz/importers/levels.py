@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
 
-from latenz.errors import BadInput
 from latenz.importers.csv_values import TIMES, csv_rows, with_unit
 from latenz.importers.pairing import Pairing
 from latenz.importers.sets import Spool
-from latenz.importers.signals import Edge, find, required, split_direction
+from latenz.importers.signals import Edge, chosen
 from latenz.importers.source import INT64_MAX, Source, decimal
 from latenz.model import Metadata, SampleSet
 
@@ -100,7 +99,8 @@ def read(source: Source) -> list[SampleSet]:
         raise source.bad("there is no row of a time and channels", line)
     label, signals = names[0], _signals(source, names[1:], header, line)
     clock = _Clock(source, label, header)
-    columns, edges = _columns(source, signals)
+    found = chosen(source.options, signals, signals, str(source.path))
+    columns, edges = [index for index, _ in found], [Edge(falling) for _, falling in found]
     pairing = Pairing(source.options.overlap)
     spool = Spool("t_ns", "latency_ns")
     before_ns = -INT64_MAX
@@ -190,18 +190,6 @@ def _signals(source: Source, names: list[str], header: _Header, line: int) -> li
     if len(set(names)) != len(names):
         raise source.bad("two channels have the same name", line, "give each its own")
     return names
-
-
-def _columns(source: Source, signals: list[str]) -> tuple[list[int], list[Edge]]:
-    columns, edges, wanted = [], [], []
-    for option, text in (("--start", source.options.start), ("--end", source.options.end)):
-        name, falling = split_direction(required(text, option, signals, f"{source.path}"))
-        columns.append(find(name, signals, range(len(signals)), f"{source.path}, {option}"))
-        edges.append(Edge(falling))
-        wanted.append((columns[-1], falling))
-    if wanted[0] == wanted[1]:
-        raise BadInput("start and end are the same edge", "--end", "use CHANNEL:fall")
-    return columns, edges
 
 
 def _level(source: Source, text: str, line: int, signal: str) -> str:

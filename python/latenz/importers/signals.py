@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from latenz.errors import BadInput
+from latenz.importers.source import Options
 
 _RANGE = re.compile(r"\[ ?(-?\d{1,9}) ?(?:: ?(-?\d{1,9}) ?)?\]$")
 
@@ -46,6 +47,32 @@ def required(wanted: str | None, option: str, names: Iterable[str], where: str) 
     if wanted:
         return wanted
     raise BadInput(f"no signal given for {option}", where, _candidates("signals", names))
+
+
+def chosen(
+    options: Options, names: Sequence[str], codes: Sequence[object], where: str
+) -> list[tuple[int, bool]]:
+    """Return which signal starts a latency and which ends it, and whether by its falling edge.
+
+    Args:
+        options: Those of the user.
+        names: As `find`.
+        codes: As `find`.
+        where: The file, for the error message.
+
+    Raises:
+        BadInput: One was not named, is not there, or both are the same edge.
+    """
+    found = []
+    for option, wanted in (("--start", options.start), ("--end", options.end)):
+        name, falling = split_direction(required(wanted, option, names, where))
+        found.append((find(name, names, codes, f"{where}, {option}"), falling))
+    (start, start_falls), (end, end_falls) = found
+    if codes[start] == codes[end] and start_falls == end_falls:
+        raise BadInput(
+            "start and end are the same edge", where, f"write {names[end]}:fall for the falling one"
+        )
+    return found
 
 
 def find(wanted: str, names: Sequence[str], codes: Sequence[object], where: str) -> int:

@@ -13,14 +13,7 @@ from fractions import Fraction
 from latenz.errors import BadInput
 from latenz.importers.pairing import Pairing
 from latenz.importers.sets import Spool
-from latenz.importers.signals import (
-    Edge,
-    bit_range,
-    find,
-    normal,
-    required,
-    split_direction,
-)
+from latenz.importers.signals import Edge, bit_range, chosen, normal
 from latenz.importers.source import INT64_MAX, Source
 from latenz.model import SampleSet, TimeBase
 
@@ -206,21 +199,15 @@ def _watch(
     names = [variable.name for variable in header.variables]
     codes = [variable.code for variable in header.variables]
     watched: dict[str, list[_Watched]] = {v.code: [] for v in header.variables}
-    edges, chosen = [], []
-    for option, wanted in (("--start", source.options.start), ("--end", source.options.end)):
-        text, falling = split_direction(required(wanted, option, names, f"{source.path}"))
-        index = find(text, names, codes, f"{source.path}, {option}")
-        found = header.variables[index]
+    found, edges = [], []
+    for index, falling in chosen(source.options, names, codes, str(source.path)):
+        variable = header.variables[index]
         edge = Edge(falling)
         edges.append(edge)
-        chosen.append((found.name, found.code, falling))
-        position = _bit_zero(source, found)
-        watched[found.code].append(_Watched(edge, position, found.size))
-    if chosen[0][1:] == chosen[1][1:]:
-        raise source.bad(
-            "start and end are the same edge", remedy="use SIGNAL:fall for the falling one"
-        )
-    return chosen[0][0], chosen[1][0], watched, (edges[0], edges[1])
+        found.append(variable.name)
+        position = _bit_zero(source, variable)
+        watched[variable.code].append(_Watched(edge, position, variable.size))
+    return found[0], found[1], watched, (edges[0], edges[1])
 
 
 def _bit_zero(source: Source, variable: _Variable) -> int:

@@ -162,7 +162,7 @@ def test_sigroks_csv_without_times_is_named(tmp_path: Path) -> None:
     [
         (SALEAE, {}, "no signal given for --start; signals: GOOSE_IN, TRIP_OUT"),
         (SALEAE, {"start": "X", "end": "TRIP_OUT"}, "no signal 'X'"),
-        (SALEAE, {"start": "GOOSE_IN", "end": "GOOSE_IN"}, "use CHANNEL:fall"),
+        (SALEAE, {"start": "GOOSE_IN", "end": "GOOSE_IN"}, "write GOOSE_IN:fall"),
         (SALEAE + "0.004,2,0\n", {}, "GOOSE_IN is '2'"),
         (SALEAE + "0.001,1,0\n", {}, "before that of the row above"),
         (SALEAE + "0.004,1\n", {}, "2 cells for 3 columns"),

@@ -357,7 +357,7 @@ def test_xenomai_damaged_rows_are_told():
     [
         (
             "cyclicdeadline-v2.4.txt",
-            "no format that Latenz reads; formats: latenz-wakeup, parquet, vcd",
+            "no format that Latenz reads; formats: latenz-wakeup, parquet, mdf, vcd",
         ),
         ("hwlatdetect-below-threshold.txt", "holds no sample: nothing exceeded the threshold"),
         ("rtla-osnoise-top-v6.1.txt", "txt:1 (rtla): `rtla osnoise top` prints sums"),

@@ -120,10 +120,16 @@ def test_a_deadline_says_how_rarely_and_for_what(latenz: Latenz, latencies: str)
     latenz("bound SYSTEM --deadline can-engine=500us", 0, "can-engine: meets 500 µs")
 
 
-def test_two_runs_become_one_page_that_compares_them(latenz: Latenz, latencies: str) -> None:
+def test_two_runs_become_one_page_that_compares_them(
+    latenz: Latenz, latencies: str, tmp_path: Path
+) -> None:
     latenz(f"import {latencies} -o a", 0)
     latenz(f"import {latencies} -o b", 0)
     latenz('compare a b --fail-if "p90 > +10%" -o ab.html', 0, "passed", "comparison: ab.html")
+    latenz("report a b --compare -o compared.html", 0, "comparison: compared.html")
+    assert "forest" in Path(tmp_path / "compared.html").read_text(encoding="utf-8")
+    latenz("report a --compare -o one.html", 2, "--compare: takes two runs, not 1")
+    latenz("report a b --compare --deadline 3ms -o two.html", 2, "does not go with --deadline")
 
 
 def test_what_a_message_asks_for_the_command_has(latenz: Latenz, tmp_path: Path) -> None:
