@@ -131,11 +131,17 @@ def payload(
     Raises:
         BadInput: As `image`.
     """
+    programs = image("a53", task, folder), image("r5", task, folder)
+    return of_programs(*programs, tick_us, limit_s)
+
+
+def of_programs(a53: Path, r5: Path, tick_us: int | None, limit_s: int) -> Payload:
+    """Return two programs, one for each processor, for QEMU's ZCU102."""
     return Payload(
-        kernel=image("a53", task, folder),
+        kernel=a53,
         cpus=4,
         memory_mib=2048,
-        loads=(Load(image("r5", task, folder), cpu=_FIRST_R5),),
+        loads=(Load(r5, cpu=_FIRST_R5),),
         real_time_cores=True,
         uarts=2,
         tick_us=tick_us,
@@ -162,12 +168,23 @@ def carry_out(
     Raises:
         BadInput: They did not come to their end.
     """
+    received, trouble = converse(payload(task, folder, tick_us, limit_s), folder)
+    if trouble is not None:
+        raise BadInput(trouble, str(folder / "console.log"))
+    return received
+
+
+def converse(made: Payload, folder: Path) -> tuple["Received", str | None]:
+    """Run two programs on QEMU's ZCU102 until both have said their last word.
+
+    Returns:
+        What they said, and why it did not come to that, None if it did.
+    """
     from latenz.benches.board import ENVIRONMENTS
     from latenz.boards.console import Collector
     from latenz.boards.environment import board_in
     from latenz.boards.reception import Listener
 
-    made = payload(task, folder, tick_us, limit_s)
     collector = Collector(made.uarts)
     with board_in(ENVIRONMENTS / "zcu102.yaml") as (target, driver):
         driver.prepare(made, folder, ())
@@ -176,6 +193,4 @@ def carry_out(
         listener = Listener(all_said, lambda: False, lambda _: None)
         trouble = listener.receive(driver, collector, made)
         collector.finish()
-    if trouble is not None:
-        raise BadInput(trouble, str(folder / "console.log"))
-    return collector.received
+    return collector.received, trouble

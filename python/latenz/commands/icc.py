@@ -1,17 +1,18 @@
-"""`latenz icc`: what happens in channels between processors, seen from outside."""
+"""`latenz icc`: channels between processors: seen from outside, and tried on an emulated board."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 command = typer.Typer(
-    help="Look at shared-memory channels between processors: watch, show.\n\n"
+    help="Shared-memory channels between processors: watch, show, try.\n\n"
     "Example: latenz icc watch shm:/control",
     no_args_is_help=True,
 )
 
 _REGION = typer.Argument(
-    help="shm:/NAME, a file, uio:/dev/uioN[:MAP] or mem:ADDRESS+SIZE (0xFFFC0000+64K).",
+    help="shm:/NAME, a file, uio:/dev/uioN[:MAP] or mem:ADDRESS+SIZE (0xFFFD0000+60K).",
     show_default=False,
 )
 _JSON = typer.Option("--json", help="Print JSON: one document a report.")
@@ -71,3 +72,38 @@ def show(
         if report.unreadable:
             console.print(table(report))
         console.print(values(report))
+
+
+@command.command("try")
+def try_(
+    folder: Annotated[
+        Path, typer.Argument(help="Holds a53.cpp and r5.cpp, each with an int main().")
+    ],
+) -> None:
+    """Compile two programs of yours, and run them on an emulated Cortex-A53 and Cortex-R5.
+
+    Both get 60 KiB of on-chip memory that neither caches, a clock and a console by
+    <latenz/board.hpp>. Ends with 0 once both mains have returned 0, with 1 if one did not.
+
+    Example: latenz icc try icc/examples/pair
+    """
+    import tempfile
+
+    from latenz.boards.setup import ensure_boards
+    from latenz.errors import EXIT_GATE_VIOLATED, BadInput
+    from latenz.icc.trial import attempt, sources_in
+    from latenz.progress import counting
+
+    sources_in(folder)
+    if (obstacle := ensure_boards()) is not None:
+        raise BadInput(obstacle.reason, "latenz icc try", obstacle.fix)
+    with (
+        tempfile.TemporaryDirectory(prefix="latenz-") as scratch,
+        counting("on the emulated board", None),
+    ):
+        tried = attempt(folder, Path(scratch))
+    for line in tried.lines:
+        typer.echo(line)
+    if tried.trouble is not None:
+        typer.echo(f"latenz: {tried.trouble}", err=True)
+        raise typer.Exit(EXIT_GATE_VIOLATED)

@@ -11,7 +11,7 @@ from typing import Self
 
 from latenz.errors import BadInput, shown
 
-FORMS = "shm:/NAME, a file, uio:/dev/uioN[:MAP] or mem:ADDRESS+SIZE, as in mem:0xFFFC0000+64K"
+FORMS = "shm:/NAME, a file, uio:/dev/uioN[:MAP] or mem:ADDRESS+SIZE, as in mem:0xFFFD0000+60K"
 _WORD = 4
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _NUMBER = r"(0[xX][0-9a-fA-F]{1,16}|\d{1,20})"
@@ -188,7 +188,7 @@ def _sysfs_number(path: Path) -> int:
 def _physical(text: str, place: str, system: Path, writable: bool = False) -> DeviceRegion:
     match = _MEMORY.fullmatch(place)
     if match is None:
-        raise BadInput(f"{shown(place)} is no memory", text, "mem:0xFFFC0000+64K is some")
+        raise BadInput(f"{shown(place)} is no memory", text, "mem:0xFFFD0000+60K is some")
     address, size = int(match[1], 0), int(match[2], 0) * _UNITS[match[3]]
     if address % _WORD:
         raise BadInput("the address is no multiple of 4", text)

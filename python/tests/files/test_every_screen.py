@@ -32,6 +32,7 @@ from latenz.cli import VERBS
 
 TESTS = Path(__file__).parents[1]
 ICC = TESTS.parents[1] / "icc/include"
+PAIR = TESTS.parents[1] / "icc/examples/pair"
 WIDE = 400
 HISTOGRAMS = DATA / "importers/cyclictest-v2.4-hist-smp.txt"
 OTHER = DATA / "importers/oslat-v2.4.json"
@@ -87,6 +88,7 @@ EXAMPLES = {
     "hypervisor watch": Example(("hypervisor", "watch", SYSTEM, IRQS), steady=False),
     "icc watch": Example(("icc", "watch", "region", "--once", "--interval=10ms"), steady=False),
     "icc show": Example(("icc", "show", "region")),
+    "icc try": Example(("icc", "try", PAIR)),
     "ip read": Example(("ip", "read", "sim:latency_bench", "--samples=5", "-o", "NEW")),
     "ip watch": Example(("ip", "watch", "sim:latency_bench", "--once"), steady=False),
     "ip selftest": Example(("ip", "selftest", "sim:latency_bench"), code=3),

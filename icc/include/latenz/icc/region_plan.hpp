@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lays out channels in a region of shared memory when the program is compiled:
 //
-//   constexpr auto plan = plan_region(Region{0xFFFC'0000, 4096},
+//   constexpr auto plan = plan_region(Region{0xFFFD'0000, 4096},
 //                                     place<Mailbox<Command>>("command", "a53", "r5"),
 //                                     place<Latest<State, 2>>("state", "r5", "a53", "logger"));
 //

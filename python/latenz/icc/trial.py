@@ -1,0 +1,79 @@
+"""A user's two programs, for Cortex-A53 and Cortex-R5, compiled and run on the emulated board."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from latenz.boards.pair_firmware import SIDES, Side, converse, of_programs
+from latenz.errors import BadInput
+
+ROOT = Path(__file__).parents[3]
+_INCLUDE = ("icc/include", "core/include", "firmware/icc/try")
+_LIMIT_S = 120
+
+
+@dataclass(frozen=True)
+class Tried:
+    """How it went.
+
+    Attributes:
+        lines: What the programs said, in order.
+        trouble: What ended them before their time; None if both came to their end.
+    """
+
+    lines: list[str]
+    trouble: str | None
+
+
+def sources_in(folder: Path) -> dict[Side, Path]:
+    """Return the two programs' sources.
+
+    Raises:
+        BadInput: One is missing.
+    """
+    found = {side: folder / f"{side}.cpp" for side in SIDES}
+    if not folder.is_dir():
+        raise BadInput("is no folder", str(folder), "name one with a53.cpp and r5.cpp")
+    for path in found.values():
+        if not path.is_file():
+            raise BadInput("is not there", str(path), "see icc/examples/pair")
+    return found
+
+
+def compile_program(side: Side, source: Path, output: Path) -> None:
+    """Compile a program and link it with the processor's start-up; warnings go to standard error.
+
+    Raises:
+        BadInput: It does not compile, or set-up is not complete.
+    """
+    parts = Path(sys.prefix) / "firmware/pair"
+    try:
+        compiler, *options = (parts / f"{side}-options.txt").read_text().splitlines()
+    except (OSError, ValueError):
+        raise BadInput("was not built", str(parts), "run setup/ensure boards") from None
+    command = [compiler, *(word for line in options for word in line.split())]
+    command += [f"-I{ROOT / each}" for each in _INCLUDE]
+    command += ["-T", str(parts / "image.ld"), "-o", str(output), str(source.resolve())]
+    command += ["-Wl,--whole-archive", str(parts / f"{side}-board.a"), "-Wl,--no-whole-archive"]
+    if subprocess.run([*command, "-lgcc"], stdout=sys.stderr, check=False).returncode:
+        raise BadInput("does not compile, as said above", str(source), "it needs an int main()")
+
+
+def attempt(folder: Path, scratch: Path) -> Tried:
+    """Compile both programs of a folder, and run them until both have returned.
+
+    Args:
+        folder: Holds `a53.cpp` and `r5.cpp`.
+        scratch: Takes programs and logs.
+
+    Raises:
+        BadInput: One is missing or does not compile.
+    """
+    programs = {}
+    for side, source in sources_in(folder).items():
+        programs[side] = scratch / f"{side}.elf"
+        compile_program(side, source, programs[side])
+    made = of_programs(programs["a53"], programs["r5"], tick_us=1, limit_s=_LIMIT_S)
+    received, trouble = converse(made, scratch)
+    return Tried(received.notes, trouble)
