@@ -21,7 +21,7 @@ std::int64_t Clock::now_ns() {  // asked more often than the counter wraps, ever
   static std::uint32_t last = 0;
   static std::int64_t passed = 0;
   const std::uint32_t now = pair::CycleCounter::now();
-  passed += static_cast<std::uint32_t>(now - last);
+  passed += now - last;
   last = now;
   return passed;
 }
