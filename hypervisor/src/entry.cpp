@@ -18,10 +18,6 @@ extern const std::uint8_t stacks[];  // image.ld
   Hypervisor::begin_secondary(cpu);
 }
 
-Vcpu* on_interrupt(std::uint64_t entered, Processor* processor) {
-  return hypervisor.interrupt(*processor, entered);
-}
-
 Vcpu* on_guest_trap(std::uint64_t entered, Processor* processor) {
   return hypervisor.trap(*processor, entered);
 }
