@@ -12,7 +12,7 @@ not_tidied := python/bindings/% icc/tests/compile_fail/% icc/tests/packaging/% p
 # 52 channels in one file: a quarter of an hour; their headers are checked where others use them
 not_tidied += probes/src/intercore_channels.cpp
 # made for one design each, which its build generates
-not_tidied += hdl/verification/mass/%
+not_tidied += hdl/verification/mass/% hdl/simulation/compiled/%
 # channels at a fixed address, which clang-tidy takes for a mistake
 not_tidied += icc/examples/pair/%
 # of the build for libFuzzer alone

@@ -11,9 +11,9 @@
 #include "board.hpp"
 #include "cpu.hpp"
 #include "gaps.hpp"
-#include "latenz/text.hpp"
 #include "output.hpp"
 #include "parameters.hpp"
+#include "start.hpp"
 
 namespace latenz::firmware {
 
@@ -47,7 +47,7 @@ class Measurement {
   static std::span<const Sample> take(const Parameters& wanted, const Plan& plan, bool polled) {
     count_ = wanted.warm_up + wanted.samples;
     taken_ = 0;
-    prepare_gaps(wanted, sleep_before_start<Board>(wanted, plan));
+    prepare_gaps(wanted, slept(wanted, plan));
     if (polled) {
       poll();
     } else {
@@ -64,28 +64,10 @@ class Measurement {
   }
 
  private:
-  /// Sleeps until the start, where the board has a timer for that; returns what is left to be done.
-  /// A guest that is held meanwhile misses no event of the measured timer, which is not yet on.
-  template <typename AnyBoard>
-  static Plan sleep_before_start(const Parameters& wanted, Plan plan) {
-    if constexpr (requires { typename AnyBoard::Sleep; }) {
-      if (wanted.start_after_ns == 0) return plan;
-      using Sleep = AnyBoard::Sleep;
-      Text<64> told;  // lets others tell what was before the start by their own counter
-      told.add("counter_behind_ns=").add(Sleep::behind_ns());
-      output().text(FrameKind::note, told.view());
-      Interrupts::start(Sleep::interrupt);
-      Sleep::until(wanted.start_after_ns);
-      auto acknowledged = Interrupts::acknowledge();
-      while (Interrupts::spurious(acknowledged)) {
-        Cpu::wait_for_interrupt();  // wakes up although interrupts are masked
-        acknowledged = Interrupts::acknowledge();
-      }
-      Sleep::stop();
-      Interrupts::end(acknowledged);
-      plan.start_after = 0;
-      slept_ = true;
-    }
+  /// Returns what is left to be done after sleeping until the start.
+  static Plan slept(const Parameters& wanted, Plan plan) {
+    slept_ = sleep_before_start<Board>(wanted.start_after_ns);
+    if (slept_) plan.start_after = 0;
     return plan;
   }
 

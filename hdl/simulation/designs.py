@@ -138,7 +138,7 @@ def run(
             hdl_toplevel_library="work",
             hdl_toplevel_lang="vhdl",
             parameters=generics,
-            test_args=[*GHDL, f"--workdir={_analysed()}"],
+            test_args=[*GHDL, f"--workdir={analysed()}"],
             plusargs=["--ieee-asserts=disable-at-0"],  # before the first inputs
             build_dir=folder,
             log_file=log,
@@ -159,7 +159,7 @@ def _reason(log: Path) -> str:
     return "the simulation failed"
 
 
-def _analysed() -> Path:
+def analysed() -> Path:
     """Return the folder of GHDL's library with all sources; generics come when it runs."""
     files = listed(*ALL)
     digest = hashlib.sha256()

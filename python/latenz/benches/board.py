@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ENVIRONMENTS = Path(__file__).parents[1] / "boards" / "environments"
 _NS = 1_000_000_000
+_FILES = ("kernel", "device_tree", "initrd", "loads", "logic")
+"""What of a payload is identified by the files' content."""
 _CAPTURES = 512
 """Interrupts whose paths are recorded: all of the publications' 400, the rare ones among them."""
 
@@ -312,8 +314,10 @@ def _identity(driver: "PayloadProtocol", payload: "Payload") -> dict[str, Any]:
     options = {
         key: value
         for key, value in asdict(payload).items()
-        if not key.endswith("limit_s") and key not in ("kernel", "device_tree", "initrd", "loads")
+        if not key.endswith("limit_s") and key not in _FILES
     }
+    if payload.logic:
+        options["logic"] = asdict(payload.logic) | {"design": _sha256(payload.logic.design)}
     loads = [
         {"sha256": _sha256(each.path), "address": each.address, "cpu": each.cpu}
         for each in payload.loads

@@ -91,6 +91,7 @@ def xen_tree(
     arguments: str,
     dom0: Iterable[Module],
     domains: Iterable[Domain],
+    logic: bool = False,
 ) -> Path:
     """Write the tree for Xen on a board into a folder, as source and compiled.
 
@@ -100,6 +101,7 @@ def xen_tree(
         arguments: Xen's own command line.
         dom0: Kernel, with its command line, and RAM disk of the first domain.
         domains: The domains beside it.
+        logic: Whether a domain gets what is in the board's programmable logic.
 
     Returns:
         The compiled tree.
@@ -122,13 +124,17 @@ def xen_tree(
         lines += _domain(number, domain)
     chosen = f"\n\tchosen {{\n{_indented(lines)}\t}};"
     source = template(f"xen-{board}").replace("@CHOSEN@", chosen)
+    source = source.replace("/* @LOGIC@ */", template(f"xen-{board}-logic-host") if logic else "")
     (folder / "xen.dts").write_text(source)
     return compiled(source, folder / "xen.dtb")
 
 
-def passthrough_tree(board: str, folder: Path) -> Path:
-    """Write the tree of what the DomU on a board gets for its own, and return it compiled."""
-    name = f"xen-{board}-timer"
+def passthrough_tree(board: str, folder: Path, *, logic: bool = False) -> Path:
+    """Write the tree of what the DomU on a board gets for its own, and return it compiled.
+
+    That is a timer, or with `logic` what is in programmable logic and a timer that asks it.
+    """
+    name = f"xen-{board}-{'logic' if logic else 'timer'}"
     return compiled(template(name), folder / f"{name}.dtb")
 
 

@@ -223,6 +223,8 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
         # Time is instructions, and the date is always the same: see docs/boards.md.
         arguments += ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm"]
         arguments += plugin_arguments("latenz-exact-wait")
+        if payload.logic:
+            arguments += payload.logic.arguments(self._folder)
         # To files, which take all at once: the models of some serial lines tell the guest when
         # whoever reads is slow.
         for number in range(payload.uarts):

@@ -106,20 +106,26 @@ class Parameters:
         return fields + zlib.crc32(fields).to_bytes(4, "little")
 
 
-def installed(board: str, optimization: Optimization) -> Path:
+def installed(board: str, optimization: Optimization, program: str = "latency") -> Path:
     """Return the firmware as it was built: an ELF file, for a guest of Xen an arm64 Image.
 
     Raises:
         BadInput: It was not built.
     """
-    name = "latency.bin" if board.startswith("xen-") else "latency.elf"
+    name = f"{program}.bin" if board.startswith("xen-") else f"{program}.elf"
     path = Path(sys.prefix) / "firmware" / f"{board}-{optimization}" / name
     if not path.is_file():
         raise BadInput("there is no such firmware", str(path), "run setup/ensure boards")
     return path
 
 
-def image(board: str, optimization: Optimization, parameters: Parameters, folder: Path) -> Path:
+def image(
+    board: str,
+    optimization: Optimization,
+    parameters: Parameters,
+    folder: Path,
+    program: str = "latency",
+) -> Path:
     """Write firmware with parameters in it.
 
     Args:
@@ -127,6 +133,7 @@ def image(board: str, optimization: Optimization, parameters: Parameters, folder
         optimization: `O0`, as the publications compiled, or `O2`.
         parameters: What it is to do.
         folder: Takes the file.
+        program: `latency`, or `bench_latency`: with the Latencies IP.
 
     Returns:
         The file, named after the board and the optimization.
@@ -135,7 +142,7 @@ def image(board: str, optimization: Optimization, parameters: Parameters, folder
         BadInput: The firmware was not built, or is not what this version of Latenz knows, or the
             file cannot be written.
     """
-    source = installed(board, optimization)
+    source = installed(board, optimization, program)
     head = _MAGIC + struct.pack("<2I", _VERSION, _SIZE)
     target = folder / f"{board}-{optimization}{source.suffix}"
     return with_block(source, head, parameters.block(), target)

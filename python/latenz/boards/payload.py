@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from latenz.boards.logic import Logic
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Payload:
         uarts: How many serial lines are read.
         memory_file: Holds an emulated board's memory, of its whole size, so that others can read
             what happens there; None for memory that only the emulator has.
+        logic: What an emulated board has in its programmable logic; a real one's is loaded before.
         tick_us: Longest time, in virtual microseconds, that an emulated core runs while others
             wait for their turn; None for no limit. It costs wall time and nothing in the guest.
         boot_limit_s: Wall time until the first frame must have arrived.
@@ -53,6 +58,7 @@ class Payload:
     real_time_cores: bool = False
     uarts: int = 1
     memory_file: Path | None = None
+    logic: "Logic | None" = None
     tick_us: int | None = None
     boot_limit_s: int = 120
     limit_s: int = 600

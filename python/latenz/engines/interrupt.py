@@ -8,9 +8,12 @@ from latenz.settings import Duration, Settings
 
 
 class InterruptSettings(Settings):
-    """How the firmware measures: from a timer's event to the first action of its handler."""
+    """How the firmware measures: from an event to the first action of its handler."""
 
     engine: Literal["interrupt"]
+    measured_by: Literal["timer", "latencies-ip"] = "timer"
+    """What raises and times the interrupts: the processor's timer, or the bench of the Latencies IP
+    in programmable logic, which tells T1 and T2 of `alonso2024`."""
     samples: int = Field(default=400, ge=1, le=15_000)
     """How many interrupts are measured; `alonso2024` took 400."""
     period: Duration = 250_000
@@ -29,6 +32,8 @@ class InterruptSettings(Settings):
 
     @model_validator(mode="after")
     def _drawn(self) -> "InterruptSettings":
+        if self.measured_by == "latencies-ip" and self.arrivals != "periodic":
+            raise ValueError("the timer that asks the logic for data is periodic only")
         if self.arrivals == "periodic" and self.min_distance:
             raise ValueError("min_distance is for exponential arrivals; leave it out")
         if self.min_distance >= self.period:

@@ -87,13 +87,13 @@ class Recorder:
         return PathFile(tick_ns=tick_ns, paths=tuple(found))
 
 
-def handlers(symbols: SymbolTable, pattern: str = "::on_interrupt(") -> tuple[int, ...]:
-    """Return where the functions begin whose names hold a text; by default the firmware's handlers.
+def handlers(symbols: SymbolTable, ending: str = "::on_interrupt()") -> tuple[int, ...]:
+    """Return where the functions begin whose names end so; by default the firmware's handlers.
 
     Raises:
         BadInput: There is none.
     """
-    found = tuple(symbol.address for symbol in symbols if pattern in symbol.name)
+    found = tuple(symbol.address for symbol in symbols if symbol.name.endswith(ending))
     if not found:
-        raise BadInput(f"there is no function {pattern!r}", "the firmware", "build it again")
+        raise BadInput(f"there is no function {ending!r}", "the firmware", "build it again")
     return found

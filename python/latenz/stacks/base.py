@@ -51,6 +51,8 @@ class StackKind:
     """Where it runs."""
     engines: ClassVar[tuple[str, ...]]
     """What measures on it."""
+    with_logic: ClassVar[tuple[str, ...]] = ()
+    """Where the Latencies IP in programmable logic can measure on it."""
     loads: ClassVar[tuple[str, ...]]
     """Kinds of load that run beside."""
 
@@ -79,9 +81,12 @@ class Stack(StackKind, ABC, Generic[SettingsT]):
         return None
 
     @classmethod
-    def engine_obstacle(cls, engine: Any, bench: str) -> Obstacle | None:  # noqa: ARG003
+    def engine_obstacle(cls, engine: Any, bench: str) -> Obstacle | None:
         """Return what of an engine's settings cannot be measured on a bench, or None if all can."""
-        return None
+        if getattr(engine, "measured_by", "timer") == "timer" or bench in cls.with_logic:
+            return None
+        where = ", ".join(cls.with_logic) or "no bench"
+        return Obstacle(f"on {cls.name} the Latencies IP measures on {where}, not on {bench}")
 
     @abstractmethod
     def payload(self) -> "Payload":

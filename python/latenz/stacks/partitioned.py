@@ -34,6 +34,8 @@ _STARTING_ALL_NS = 3_000_000_000
 _MARGIN_NS = 20_000_000
 _LEAST_KINDS = 250  # of stressors that stress-ng --all starts; there are 282 in 0.15.06
 _ARGUMENTS_LENGTH = 500
+_TRIGGER = 0xFF12_0000  # TTC1 of a ZCU102
+_LOGIC_BYTES = 0x5_0000
 _FIRST_SPI = 32  # interrupt numbers in device trees begin here
 _IMAGE_SIZE, _IMAGE_SIZE_AT = struct.Struct("<Q"), 16  # in the header of an arm64 Image
 _COPIED_AT_ONCE = 64
@@ -95,6 +97,7 @@ class Partitioned(Stack[PartitionedSettings]):
     settings_type = PartitionedSettings
     benches = ("virt", "zcu102")
     engines = ("interrupt",)
+    with_logic = ("zcu102",)
     loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all")
     planned_s = 60
     _made: dict[str, "Image"]
@@ -105,6 +108,7 @@ class Partitioned(Stack[PartitionedSettings]):
         from latenz.boards.payload import Payload
         from latenz.hypervisor.guest import installed
         from latenz.hypervisor.image import joined, read_image, write_image
+        from latenz.stacks.measured import measuring_logic
 
         image = self.job.folder / "hypervisor.elf"
         found = read_image(installed("hypervisor.elf"))
@@ -115,6 +119,7 @@ class Partitioned(Stack[PartitionedSettings]):
             memory_mib=2048,
             hypervisor=True,
             uarts=2,
+            logic=measuring_logic(self.job),
             tick_us=_TICK_US,
             boot_limit_s=180,
             limit_s=600,
@@ -199,12 +204,22 @@ class Partitioned(Stack[PartitionedSettings]):
 
     def _firmware(self, plan: "MemoryPlan") -> "Cell":
         from latenz.hypervisor.guest import program
-        from latenz.stacks.measured import measuring_firmware
+        from latenz.stacks.measured import measuring_firmware, measuring_logic
         from latenz.system import Partition
+        from latenz.system.hosting import Device
 
         path = measuring_firmware(self.job, _FIRMWARE_BOARD, self._begin_ns())
         partition = Partition("firmware", guest=str(path), memory=_FIRMWARE_MEMORY)
-        return _cell(plan, "firmware", 0, program(partition), _FIRMWARE_MEMORY)
+        devices: tuple[Device, ...] = ()
+        if logic := measuring_logic(self.job):
+            trigger, bus = (
+                _TRIGGER,
+                Device(logic.base, _LOGIC_BYTES, (_FIRST_SPI + logic.interrupt,)),
+            )
+            devices = (Device(trigger, 0x1000), bus)
+        return _cell(
+            plan, "firmware", 0, program(partition), _FIRMWARE_MEMORY, console=True, devices=devices
+        )
 
     def _linux(self, plan: "MemoryPlan") -> "Cell":
         from latenz.boards import images
@@ -227,7 +242,8 @@ class Partitioned(Stack[PartitionedSettings]):
         contents = {GUEST_MEMORY: tree, kernel_at: kernel_bytes, initrd_at: initrd_bytes}
         pieces = tuple(Piece(place, _padded(content)) for place, content in contents.items())
         devices = (Device(uart.address, 0x1000, (uart.interrupt,)),)
-        return _cell(plan, "Linux", 1, Program(kernel_at, pieces), memory, GUEST_MEMORY, devices)
+        linux = Program(kernel_at, pieces)
+        return _cell(plan, "Linux", 1, linux, memory, GUEST_MEMORY, console=False, devices=devices)
 
     def _linux_arguments(self, uart: _Uart) -> str:
         """Return Linux' command line; always as long, so that no load moves anything in memory."""
@@ -276,7 +292,9 @@ def _cell(
     program: "Guest",
     memory: int,
     argument: int = 0,
-    devices: "tuple[Device, ...]" = (),
+    *,
+    console: bool,
+    devices: "tuple[Device, ...]",
 ) -> "Cell":
     from latenz.hypervisor.configuration import Cell
 
@@ -287,7 +305,7 @@ def _cell(
         argument=argument,
         memory=plan.place(f"the memory of {name}", memory),
         images=tuple(plan.place(f"{name}'s program", len(x.content)) for x in program.pieces),
-        has_console=not devices,
+        has_console=console,
         devices=devices,
     )
 

@@ -28,6 +28,7 @@ class Standalone(Stack[StandaloneSettings]):
     settings_type = StandaloneSettings
     benches = ("virt", "zcu102", "mps3-an536", "zcu102-board")
     engines = ("interrupt",)
+    with_logic = ("zcu102", "zcu102-board")
     loads = ("none",)
     planned_s = 3
 
@@ -41,10 +42,14 @@ class Standalone(Stack[StandaloneSettings]):
     def payload(self) -> "Payload":
         """Return the firmware with its parameters."""
         from latenz.boards.payload import Payload
-        from latenz.stacks.measured import measuring_firmware
+        from latenz.stacks.measured import measuring_firmware, measuring_logic
 
-        image = measuring_firmware(self.job, self._board)
-        return Payload(kernel=image, cpus=1, memory_mib=_MEMORY_MIB.get(self.job.bench, 128))
+        return Payload(
+            kernel=measuring_firmware(self.job, self._board),
+            cpus=1,
+            memory_mib=_MEMORY_MIB.get(self.job.bench, 128),
+            logic=measuring_logic(self.job),
+        )
 
     def collect(self, received: "Received") -> list[SampleSet]:
         """Return the latencies of the firmware's interrupts."""

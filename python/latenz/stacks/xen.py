@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from latenz.boards.console import Received
     from latenz.boards.devicetree import Domain
     from latenz.boards.images import Image
+    from latenz.boards.logic import Logic
     from latenz.boards.payload import Load, Payload
     from latenz.explain.software import Program
 
@@ -111,6 +112,7 @@ class AnyXen(Stack[SettingsT]):
                 devicetree.Module("ramdisk", loads[1]),
             ],
             domains=[self._guest(loads[2:], begin_ns)],
+            logic=self._logic() is not None,
         )
         self._told |= {
             "xen_arguments": self._xen_arguments(),
@@ -124,6 +126,7 @@ class AnyXen(Stack[SettingsT]):
             device_tree=tree,
             loads=tuple(loads),
             hypervisor=True,
+            logic=self._logic(),
             tick_us=_TICK_US,
             boot_limit_s=180,
             limit_s=600,
@@ -176,6 +179,10 @@ class AnyXen(Stack[SettingsT]):
         settled_ns = boot_ns + starting_ns + load.settle
         return (settled_ns // _TURN_NS + 1) * _TURN_NS + _AFTER_TURN_NS
 
+    def _logic(self) -> "Logic | None":
+        """Return what the measured domain has in an emulated board's programmable logic."""
+        return None
+
     def _behind_ns(self, received: "Received") -> int:  # noqa: ARG002
         """Return by how much Dom0's counter is behind that of `_begin_ns`, at most."""
         return 0
@@ -215,6 +222,7 @@ class Xen(AnyXen[XenSettings]):
     settings_type = XenSettings
     benches = ("virt", "zcu102")
     engines = ("interrupt",)
+    with_logic = ("zcu102",)
     planned_s = 30
 
     def _guest_files(self, begin_ns: int) -> list[Path]:
@@ -225,7 +233,8 @@ class Xen(AnyXen[XenSettings]):
         firmware = measuring_firmware(self.job, f"xen-{board}", begin_ns)
         if board != "zcu102":
             return [firmware]
-        return [firmware, devicetree.passthrough_tree(board, self.job.folder)]
+        given = devicetree.passthrough_tree(board, self.job.folder, logic=self._logic() is not None)
+        return [firmware, given]
 
     def _guest(self, loads: "list[Load]", begin_ns: int) -> "Domain":  # noqa: ARG002
         from latenz.boards.devicetree import Domain, Module
@@ -233,6 +242,11 @@ class Xen(AnyXen[XenSettings]):
         kinds = ("kernel", "tree")
         modules = [Module(kind, load) for kind, load in zip(kinds, loads, strict=False)]
         return Domain(_GUEST_MIB, tuple(modules))
+
+    def _logic(self) -> "Logic | None":
+        from latenz.stacks.measured import measuring_logic
+
+        return measuring_logic(self.job)
 
     def _behind_ns(self, received: "Received") -> int:
         # Xen creates Dom0 first: no counter is further behind than the firmware's.
