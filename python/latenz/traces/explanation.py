@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from latenz.traces.advice import remedy
-from latenz.traces.blocking import Chain, Piece
+from latenz.traces.blocking import Chain, Lock, Piece
 from latenz.traces.causes import Cause, Share
 from latenz.traces.evidence import Tally, sentence
 from latenz.traces.interprocessor import is_interprocessor
@@ -31,6 +31,7 @@ _STORM_COUNT = 10
 _STORM_EVERY_NS = 250_000
 ENTRY_NS = 10_000  # entering an interrupt and switching threads take this long without any cause
 _DEEPEST_IDLE_NS = 1_500_000  # no idle state of x86 or Arm takes longer to leave
+_WAY_TO_SLEEP_NS = 100_000  # from a page fault to the switch, if the page must be read
 _SHALLOW_IDLE_NS = 60_000  # leaving the shallowest one, also in a virtual machine
 _FIRST_STATES: dict[str, State] = {
     "wakeup": "ready",
@@ -165,20 +166,28 @@ class Explanation:
         """Follow the thread that it waited for."""
         window, scene = self.window, self.scene
         lock = scene.locks.of(window.pid or -1, phase.start_ns)
+        plain = "mmap-lock" if lock is not None and lock.is_of_memory else "blocked"
+        if lock is None and self._faulted(phase):
+            plain = "page-fault"
         chain = Chain(scene.of_thread, scene.occupancy)
         for piece in chain.pieces(window.pid or -1, window.priority, phase.start_ns, phase.end_ns):
-            kind = "mmap-lock" if lock is not None and lock.is_of_memory else "blocked"
-            kind = piece.kind if piece.kind != "blocked" else kind
-            tally = self.tallies[kind]
+            tally = self.tallies[piece.kind if piece.kind != "blocked" else plain]
             tally.add_time(piece.name, self._own_ns(piece), piece.start_ns)
-            if lock is not None and lock.name:
-                tally.notes.add(f"it waited for {lock.name}")
-            if lock is not None and lock.boosted:
-                tally.notes.add(f"its priority was lent to {lock.boosted}")
-            elif lock is None:
+            if lock is not None:
+                tally.notes.update(_of_lock(lock))
+            elif plain == "page-fault":
+                tally.notes.add("it slept until the page was there")
+                tally.doubt("likely", "a sleep for something else right after a page fault")
+            else:
                 other = "data that another thread gives, not a lock"
                 other = other if piece.name != "asleep" else "a sleep that was meant"
                 tally.doubt("likely", other, "lock:contention_begin", "sched:sched_pi_setprio")
+
+    def _faulted(self, phase: Phase) -> bool:
+        """Return whether a thread had a page fault right before it went to sleep."""
+        since_ns = phase.start_ns - _WAY_TO_SLEEP_NS
+        pid = self.window.pid or -1
+        return self.scene.memory.faults(pid, since_ns, phase.start_ns) > 0
 
     def _own_ns(self, piece: Piece) -> int:
         """Return for how long a piece of a sleep is this machine's own doing: all of it."""
@@ -224,12 +233,25 @@ class Explanation:
                 self.tallies.pop(kind, None)
 
     def _irqs_off(self, stretch: Stretch, cpu: int) -> None:
-        tally = self.tallies["irqs-off"]
+        tally = self._console_or("irqs-off", cpu, stretch)
         hold = self.scene.preemption.hold(cpu, stretch.pid, stretch.start_ns, stretch.end_ns)
         tally.add(self._with_function(stretch, cpu, hold), stretch)
         if stretch.kind != "irqs-off" and hold.by != "interrupts":
             other = "the timer's interrupt itself came late"
             tally.doubt("likely", other, "preemptirq:irq_disable")
+
+    def _console_or(self, kind: str, cpu: int, stretch: Stretch) -> Tally:
+        """Return where the time of a CPU that took no notice goes: consoles are told apart."""
+        functions = self.scene.functions
+        is_printing = functions.prints(cpu, stretch)
+        if not is_printing and not functions.messages(cpu, stretch.start_ns, stretch.end_ns):
+            return self.tallies[kind]
+        tally = self.tallies["console-output"]
+        if not is_printing:
+            tally.doubt(
+                "likely", "a message that no console shows", "sched:sched_waking with stacks"
+            )
+        return tally
 
     def _with_function(self, stretch: Stretch, cpu: int, hold: Hold | None = None) -> str:
         """Return a thread with the function that it was in, if that is known."""
@@ -266,11 +288,17 @@ class Explanation:
             self._chosen_lower(choice, name, stretch)
         elif stretch.kind == "idle":
             self._idle(stretch, phase)
+        elif priority >= _REAL_TIME and self._quota_used_up(phase):
+            tally = self.tallies["cgroup-quota"]
+            tally.add(name, stretch)
+            tally.doubt(
+                "likely", "threads that took turns with it, and a timer that came by chance"
+            )
         elif not lower or priority >= _REAL_TIME:
             self.tallies[self._preempted_by(stretch)].add(name, stretch)
         elif stretch.length_ns > ENTRY_NS and self._surely_gone(stretch, phase.cpu):
             self._gone(stretch)
-        elif phase.end_ns - phase.start_ns <= ENTRY_NS:
+        elif phase.end_ns - phase.start_ns <= ENTRY_NS or self._left_user_space(phase, stretch):
             self.tallies["scheduling"].add(name, stretch)
         else:
             self._held(phase, stretch)
@@ -306,9 +334,11 @@ class Explanation:
         """A less urgent thread went on: it was in a part of the kernel that is not preemptible."""
         start_ns, end_ns = stretch.start_ns, stretch.end_ns
         scene = self.scene
-        is_printing = scene.functions.printed(phase.cpu, start_ns, end_ns)
         hold = scene.preemption.hold(phase.cpu, stretch.pid, start_ns, end_ns)
-        tally = self.tallies["console-output" if is_printing else "preemption-off"]
+        if hold.by == "interrupts" and not self._request_came(phase, stretch):
+            self._irqs_off(stretch, phase.cpu)
+            return
+        tally = self._console_or("preemption-off", phase.cpu, stretch)
         tally.add(self._with_function(stretch, phase.cpu, hold), stretch)
         if stretch.length_ns > ENTRY_NS and _HELD[hold.by]:
             tally.notes.add(_HELD[hold.by])
@@ -319,6 +349,21 @@ class Explanation:
             tally.record.add("preemptirq:preempt_disable")
         if not (hold.function or scene.functions.known):
             tally.record.add("sched:sched_waking with stacks")
+
+    def _left_user_space(self, phase: Phase, stretch: Stretch) -> bool:
+        """Return whether a thread was on its way out of user space, where nothing holds it."""
+        if stretch.length_ns > ENTRY_NS:
+            return False
+        functions = self.scene.functions
+        return functions.was(phase.cpu, stretch.pid, phase.start_ns, stretch.end_ns) == "user space"
+
+    def _request_came(self, phase: Phase, stretch: Stretch) -> bool:
+        """Return whether a CPU was seen to know before a stretch was over that it is to switch."""
+        asked = self.scene.preemption.asked(phase.cpu, phase.start_ns, stretch.end_ns - 1)
+        return asked or any(
+            each.kind == "interrupt"
+            for each in self.scene.occupancy.of(phase.cpu, phase.start_ns, stretch.end_ns)
+        )
 
     def _untaken(self, phase: Phase, stretch: Stretch) -> None:
         """A timer was due, but the CPU did something else, or nothing."""
@@ -449,6 +494,12 @@ class Explanation:
             tuple(sorted(tally.alternatives)),
             tuple(sorted(tally.record)),
         )
+
+
+def _of_lock(lock: Lock) -> list[str]:
+    """Return what is told of a lock that was waited for."""
+    told = [f"it waited for {lock.name}"] if lock.name else []
+    return [*told, *([f"its priority was lent to {lock.boosted}"] if lock.boosted else [])]
 
 
 def _began_on(events: "Sequence[Event]", state: State, cpu: int) -> int:

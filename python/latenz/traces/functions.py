@@ -4,12 +4,14 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from latenz.traces.occupancy import function_of, interrupt_of
 
 if TYPE_CHECKING:
     from latenz.traces.model import Event
+    from latenz.traces.occupancy import Stretch
 
 _ENTRIES = re.compile(
     r"(asm_sysvec_|asm_common_interrupt|asm_exc_|ret_from_intr|el[01]\w*_irq|el1_interrupt"
@@ -22,7 +24,8 @@ _MACHINERY = re.compile(
     r"|try_to_wake_up|ttwu_|wake_up|__wake_up|default_wake_function|resched_|check_preempt"
     r"|wakeup_preempt|__?schedule\b|schedule|preempt_schedule|preempt_count|irqentry_"
     r"|_raw_(spin|read|write)_|local_bh_|__local_bh_|rcu_read_|hrtimer_|__hrtimer_|tick_"
-    r"|__?sysvec_|irq_exit|__irq_exit|asm_)"
+    r"|__?sysvec_|irq_exit|__irq_exit|asm_|exc_|do_syscall_|entry_SYSCALL|(syscall_)?exit_to_user_"
+    r"|syscall_exit_|__?cond_resched|rt_mutex_schedule|el[01]|invoke_syscall|ret_(from|to|fast)_)"
 )
 """Frames of the tracer, the scheduler and locks, which say nothing about why they were called."""
 
@@ -32,6 +35,11 @@ _ENABLING = re.compile(
 )
 """Functions that enable interrupts: what was due meanwhile comes right then."""
 
+_CONSOLE = re.compile(r"console_(write|emit|unlock|flush)|con_write|nbcon_|wait_for_(lsr|xmitr)")
+"""Functions that write to a console, or wait until it takes more."""
+
+_PRINTERS = "pr/"  # threads of consoles, since Linux 6.12
+_MESSAGE_NS = 100_000  # from a message to the console that prints it
 _AT_WORK = re.compile(r"function (\S+)")
 _STALE_NS = 100_000  # a stack from so long before says nothing any more
 _STACK_NS = 50_000  # from an interrupt to the stack of the thread that it wakes
@@ -47,6 +55,7 @@ class _Seen(NamedTuple):
     pid: int
     function: str
     at: Interrupted = "unknown"
+    frames: tuple[str, ...] = ()  # of a stack: of what was at work, the innermost first
 
 
 class _Span(NamedTuple):
@@ -61,11 +70,18 @@ def interrupted(stack: str) -> str:
     Args:
         stack: Names, the innermost first, with `;` between them.
     """
-    frames = [each for each in stack.split(";") if each]
+    return next((each for each in _frames_of(stack) if _says(each)), "")
+
+
+def _frames_of(stack: str) -> tuple[str, ...]:
+    """Return the frames of a stack below the last interrupt; without one, all of them."""
+    frames = tuple(each for each in stack.split(";") if each)
     entries = [place for place, name in enumerate(frames) if _ENTRIES.match(name)]
-    below = frames[entries[-1] + 1 :] if entries else frames
-    named = [each for each in below if not _MACHINERY.match(each)]
-    return next((each for each in named if not each.startswith(("0x", "<"))), "")
+    return frames[entries[-1] + 1 :] if entries else frames
+
+
+def _says(frame: str) -> bool:
+    return not _MACHINERY.match(frame) and not frame.startswith(("0x", "<"))
 
 
 def place(stack: str) -> Interrupted:
@@ -106,7 +122,8 @@ class Functions:
     def of(self, cpu: int, pid: int, start_ns: int, end_ns: int) -> str:
         """Return what a thread did on a CPU meanwhile, in a few words; empty if nothing tells."""
         span = (start_ns, end_ns)
-        function = _longest(self._stacks.get(cpu, []), pid, span, _STALE_NS)
+        function = self._of_both(cpu, pid, start_ns, end_ns)
+        function = function or _longest(self._stacks.get(cpu, []), pid, span, _STALE_NS)
         if not function and (after := self._first_after(cpu, pid, end_ns)):
             function = after.function
         function = function or _longest(self._calls.get(cpu, []), pid, span, _LONGEST_CALL_NS)
@@ -114,6 +131,29 @@ class Functions:
             if each.start_ns < end_ns and start_ns < each.end_ns:
                 return f"{function} ({each.name})" if function else each.name
         return function
+
+    def _of_both(self, cpu: int, pid: int, start_ns: int, end_ns: int) -> str:
+        """Return the innermost function that a thread was in both first and when it gave way."""
+        own = [row.frames for row in self._around(cpu, pid, start_ns, end_ns)]
+        if len(own) < 2 or not any(each.endswith("schedule") for each in own[-1]):
+            return ""
+        common = takewhile(
+            lambda pair: pair[0] == pair[1], zip(own[0][::-1], own[-1][::-1], strict=False)
+        )
+        inner = [frame for frame, _ in common if _says(frame)]
+        return inner[-1] if inner else ""
+
+    def was(self, cpu: int, pid: int, start_ns: int, end_ns: int) -> Interrupted:
+        """Return where a thread was that was first interrupted in a stretch, or right before it."""
+        rows = self._around(cpu, pid, start_ns, end_ns)
+        return rows[0].at if rows else "unknown"
+
+    def _around(self, cpu: int, pid: int, start_ns: int, end_ns: int) -> list[_Seen]:
+        """Return the stacks of a thread in a stretch, and close to it."""
+        rows = self._stacks.get(cpu, [])
+        first = bisect_right(rows, start_ns - _STALE_NS, key=lambda row: row.t_ns)
+        last = bisect_right(rows, end_ns + _STACK_NS, key=lambda row: row.t_ns)
+        return [row for row in rows[first:last] if row.pid == pid]
 
     def came(self, cpu: int, pid: int, t_ns: int) -> Interrupted:
         """Return where a thread was when the first interrupt after a moment came, by its stack."""
@@ -128,16 +168,24 @@ class Functions:
                 return row
         return None
 
-    def printed(self, cpu: int, start_ns: int, end_ns: int) -> bool:
-        """Return whether something was written to a console on a CPU meanwhile."""
+    def messages(self, cpu: int, start_ns: int, end_ns: int) -> bool:
+        """Return whether the kernel wrote a message on a CPU meanwhile, or right before."""
         times = self._consoles.get(cpu, [])
-        return bisect_right(times, end_ns) > bisect_left(times, start_ns)
+        return bisect_right(times, end_ns) > bisect_left(times, start_ns - _MESSAGE_NS)
+
+    def prints(self, cpu: int, stretch: "Stretch") -> bool:
+        """Return whether a thread was seen to write to a console: by its name, or where it was."""
+        if stretch.name.startswith(_PRINTERS):
+            return True
+        function = self.of(cpu, stretch.pid, stretch.start_ns, stretch.end_ns)
+        return _CONSOLE.search(function) is not None
 
     def _take(self, event: "Event") -> None:
         name = event.name
         if name == "kernel_stack":
             stack = str(event.fields.get("stack", ""))
-            seen = _Seen(event.t_ns, event.pid, interrupted(stack), place(stack))
+            frames = _frames_of(stack)
+            seen = _Seen(event.t_ns, event.pid, interrupted(stack), place(stack), frames)
             self._stacks[event.cpu].append(seen)
         elif name == "function":
             function = str(event.fields.get("ip", "")).split("+")[0]

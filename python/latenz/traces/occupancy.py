@@ -33,6 +33,7 @@ NORMAL_PRIORITY = 120
 _SOFTIRQS = (
     "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU",
 )  # fmt: skip
+_OF_BEFORE = ("sched_switch", "kernel_stack", "user_stack")  # of who had the CPU until then
 _AWAKE = 2**32 - 1  # what cpu_idle says when a CPU leaves its idle state
 
 
@@ -212,7 +213,7 @@ class Occupancy:
             self._non_maskable(cpu, event)
             return
         cpu.close(event.t_ns, self._virtual.get(cpu.pid))
-        if cpu.pid != event.pid and event.name != "sched_switch":  # a switch was lost
+        if cpu.pid != event.pid and event.name not in _OF_BEFORE:  # a switch was lost
             cpu.pid, cpu.comm, cpu.running_since_ns = event.pid, event.comm, event.t_ns
         handler = _HANDLERS.get(event.name)
         if handler is not None:

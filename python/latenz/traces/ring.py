@@ -184,9 +184,14 @@ class Ring:
         return False
 
     def _stacks_enabled(self) -> bool:
-        """Record a stack wherever a real-time thread is woken: what was interrupted for it."""
+        """Record where an ordinary thread was when a real-time one was woken, and when it gave way.
+
+        The waker may run on another CPU; the second stack tells of the one that was waited for.
+        """
         with suppress(OSError):
             self._write("events/sched/sched_waking/trigger", "stacktrace if prio < 100")
+            gives_way = "next_prio < 100 && prev_prio > 99 && prev_pid > 0"
+            self._write("events/sched/sched_switch/trigger", f"stacktrace if {gives_way}")
             return True
         return False
 

@@ -142,11 +142,12 @@ class Wakings:
         if window.priority >= _REAL_TIME:
             return None
         chosen = self._chosen_ns(window, cpu, start_ns, end_ns)
-        if chosen is None:
-            return None
+        renewed = window.priority < 0 and self.expired(_OF_DEADLINES, end_ns, cpu)
+        if chosen is None:  # one that wakes up without run time stays off the queue
+            return Choice(start_ns, "deadline-budget", False) if renewed else None
         since_ns, began_ns = chosen
         if window.priority < 0:
-            return Choice(since_ns, "deadline-budget", self.expired(_OF_DEADLINES, end_ns, cpu))
+            return Choice(since_ns, "deadline-budget", renewed)
         if self.expired(_OF_DEADLINES, began_ns, cpu):
             return Choice(since_ns, "fair-server", True)
         return Choice(since_ns, "throttled", self.expired(_OF_PERIODS, end_ns))

@@ -77,10 +77,11 @@ def guest(kernel: Flavour) -> Guest:
 TRACE = "trace.txt"
 """Name of what the guest recorded of itself, among what it sends."""
 _TRACED = (
-    *(f"sched/sched_{name}" for name in ("switch", "waking", "wakeup")),
+    *(f"sched/sched_{name}" for name in ("switch", "waking", "wakeup", "migrate_task")),
     *("irq", "irq_vectors/local_timer_entry", "irq_vectors/local_timer_exit"),
     *(f"timer/hrtimer_{name}" for name in ("start", "expire_entry", "expire_exit")),
-    "power/cpu_idle",
+    *("power/cpu_idle", "printk/console"),
+    *("workqueue/workqueue_execute_start", "workqueue/workqueue_execute_end"),
 )
 
 
