@@ -87,8 +87,7 @@ class Explanation:
         window = self.window
         shares = self._shares()
         shares.sort(key=lambda share: (share.cause == "unknown", -share.share_ns, share.cause))
-        if shares and shares[0].share_ns == 0:
-            shares = shares[:1]
+        shares = [share for share in shares if share.share_ns] or shares[:1]
         return Cause(
             rank,
             window.start_ns,
