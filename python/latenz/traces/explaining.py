@@ -22,6 +22,7 @@ _SMALLEST_MARGIN_NS, _LARGEST_MARGIN_NS = 1_000_000, 10_000_000
 _MOST_EVENTS = 100_000  # of all waits; so many are gone through in some two seconds
 _FEWEST_EVENTS = 500  # of each wait, however many there are
 _SAME_CLOCK_NS = 50_000
+_OF_WAITS = ("sched_switch", "sched_waking", "sched_wakeup")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,22 @@ def explain(trace: "Trace", worst: int = 10, samples: Path | None = None) -> Exp
     found, notes = _explained(trace, summary, chosen(waits, worst))
     more, _ = _explained(trace, summary, chosen(gaps, worst))
     sure = [each for each in more if not found or _is_sure_gap(each)]
-    return Explained(tuple(ranked([*found, *sure])[:worst]), tuple(notes))
+    causes = tuple(ranked([*found, *sure])[:worst])
+    return Explained(causes, tuple(notes) if causes else (*notes, *_why_none(summary)))
+
+
+def _why_none(summary: "Summary") -> list[str]:
+    """Return which events a trace lacks without which nobody's wait can be told."""
+    if summary.names is None:
+        return []
+    missing = [each for each in _OF_WAITS if each not in summary.names]
+    if "sched_switch" not in missing and len(missing) < 2:
+        return []
+    names = ", ".join(missing)
+    return [
+        f"nobody's wait can be told without events ({names}): record sched, irq, irq_vectors, "
+        "timer and power:cpu_idle"
+    ]
 
 
 def explain_late(trace: "Trace", late: Sequence[Late]) -> Explained:

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 _START = 65536
 _ADDRESS = re.compile(r"0x[0-9a-f]{1,16}|[0-9a-f]{16}")
+_LATENCY_FORMAT = (
+    "this is ftrace's latency format: record events with the tracer nop instead, and stacks by "
+    "echo 'stacktrace if prio < 100' > events/sched/sched_waking/trigger"
+)
 _REMEDY = (
     "give a trace.dat, a perf.data, a folder of CTF, the text of tracefs' file trace, of trace-cmd "
     "report, of perf script or of perf kvm stat report"
@@ -119,9 +123,17 @@ class RecordedTrace:
         told = json.loads(done.stdout)
         if told["format"] != "trace.dat" and told["events"] == 0:
             where = told["truncated_at"] or "it is empty"
-            remedy = other_use_of(self.path) or _REMEDY
+            remedy = self._of_latency_tracer() or other_use_of(self.path) or _REMEDY
             raise BadInput(f"no event can be read ({where})", str(self.path), remedy)
         return _summary(told)
+
+    def _of_latency_tracer(self) -> str | None:
+        """Return what to do with the text that irqsoff, wakeup_rt and their like make."""
+        if not self.path.is_file():
+            return None
+        with self.path.open("rb") as file:
+            is_one = b" latency trace v" in file.read(_START)
+        return _LATENCY_FORMAT if is_one else None
 
     def _command(self, mode: str, *arguments: str) -> list[str]:
         program = str(probe_program("latenz-trace"))

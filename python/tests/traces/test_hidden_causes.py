@@ -5,6 +5,10 @@ from pathlib import Path
 import pytest
 from planted_scene import APP, DUE_US, IDLE, LOW, MID, RT, Scene, Thread, explained
 
+from latenz.errors import BadInput
+from latenz.traces.explaining import explain
+from latenz.traces.reader import open_trace
+
 DEADLINE: Thread = ("dl", 62, -1)
 WOKEN: Thread = ("rt2", 51, 9)
 VCPU: Thread = ("CPU 0/KVM", 900, 120)
@@ -375,3 +379,51 @@ def test_a_message_alone_does_not_make_console_output_certain(tmp_path: Path) ->
     assert cause.first.confidence == "likely"
     assert "a message that no console shows" in cause.first.alternatives
     assert explained(_console_thread, 1, tmp_path).first.confidence == "certain"
+
+
+def _text(folder: Path, *lines: str) -> Path:
+    path = folder / "trace.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("event", "lacks"),
+    [
+        ("_raw_spin_lock <-do_work", "sched_switch, sched_waking, sched_wakeup"),
+        ("sched_waking: comm=rt pid=50 prio=9 target_cpu=001", "sched_switch, sched_wakeup"),
+        (
+            "sched_switch: prev_comm=app prev_pid=40 prev_prio=120 prev_state=R ==> "
+            "next_comm=rt next_pid=50 next_prio=9",
+            "sched_waking, sched_wakeup",
+        ),
+    ],
+)
+def test_a_trace_without_waits_tells_what_to_record(event: str, lacks: str, tmp_path: Path) -> None:
+    rows = [f"    app-40    [001] d..1. 1000.{place:06}: {event}" for place in range(9)]
+    [note] = explain(open_trace(_text(tmp_path, "# tracer: nop", "#", *rows))).notes
+    assert f"({lacks})" in note
+    assert "record sched, irq" in note
+
+
+def test_the_latency_format_is_told_by_its_name(tmp_path: Path) -> None:
+    head = "# tracer: irqsoff\n#\n# irqsoff latency trace v1.1.5 on 6.1.0"
+    row = "  <idle>-0       0d.s2    0us+: _raw_spin_lock_irq <-run_timer_softirq"
+    with pytest.raises(BadInput, match="ftrace's latency format") as refused:
+        explain(open_trace(_text(tmp_path, head, row)))
+    assert "\n" not in str(refused.value)
+
+
+def test_what_was_lost_in_a_wait_is_unknown(tmp_path: Path) -> None:
+    """Nothing is claimed of the time between the events around a loss."""
+
+    def lossy(scene: Scene) -> float:
+        scene.is_sample = True
+        end_us = _lazy_kernel(scene)
+        scene.rows.append((DUE_US + 50, "CPU:1 [LOST 25 EVENTS]"))
+        return end_us
+
+    cause = explained(lossy, 1, tmp_path)
+    unknown = next(share for share in cause.shares if share.cause == "unknown")
+    assert unknown.share_ns == 56_000  # from the timer's interrupt to the next event
+    assert sum(share.share_ns for share in cause.shares) == cause.latency_ns

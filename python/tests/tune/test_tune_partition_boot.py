@@ -1,6 +1,7 @@
 """The partition's own commands on a booted Linux 6.1: Debian's, emulated, with control group v2.
 
-What systemd would do with `AllowedCPUs=` of the slice is written by hand; the rest is the unit's.
+Eight busy threads leave the CPUs at once, and come back when it is dissolved. What systemd would do
+with `AllowedCPUs=` of the slice is written by hand; the rest is the unit's.
 """
 
 import re
@@ -36,15 +37,34 @@ tell() {{
     [ -e $file ] && echo "$1 $file $(busybox cat $file)"
   done
 }}
+echo $$ > system.slice/cgroup.procs
+spinning=
+for each in 1 2 3 4 5 6 7 8; do
+  /bin/busybox sh -c 'while :; do :; done' &
+  spinning="$spinning $!"
+done
+there() {{ # how many of them are on CPU 2 or 3
+  found=0
+  for each in $spinning; do
+    read -r stat < /proc/$each/stat
+    set -- ${{stat##*) }}
+    case ${{37}} in 2|3) found=$((found + 1)) ;; esac
+  done
+  echo $found
+}}
+until [ "$(there)" -gt 0 ]; do busybox usleep 20000; done
+echo "before $(there)"
 /bin/busybox sh -c '{start}' > /dev/null
 echo "started $?"
 tell made
-echo $$ > system.slice/cgroup.procs
+for each in 1 2 3 4 5 6 7 8 9 10; do echo "meanwhile $(there)"; busybox usleep 20000; done
 busybox taskset -p 4 $$ > /dev/null 2>&1 || echo "outside refused"
 echo $$ > latenz.slice/cgroup.procs
 busybox taskset -p 4 $$ > /dev/null 2>&1 && echo "inside allowed"
 /bin/busybox sh -c '{stop}'
 tell dissolved
+until [ "$(there)" -gt 0 ]; do busybox usleep 20000; done
+echo "after $(there)"
 busybox poweroff -f
 """
 
@@ -90,6 +110,9 @@ def test_a_kernel_makes_the_partition_and_dissolves_it(tmp_path: Path) -> None:
     assert "started 0\n" in said, said
     assert "outside refused\n" in said
     assert "inside allowed\n" in said
+    assert re.search(r"^before [1-8]$", said, re.MULTILINE)
+    assert re.findall(r"^meanwhile (.*)$", said, re.MULTILINE) == ["0"] * 10
+    assert re.search(r"^after [1-8]$", said, re.MULTILINE)
     told = re.findall(r"^(made|dissolved) (\S+) (.*)$", said, re.MULTILINE)
     values = {(when, path): value for when, path, value in told}
     assert values["made", "system.slice/cpuset.cpus.effective"] == "0-1"
