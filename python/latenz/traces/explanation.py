@@ -335,7 +335,7 @@ class Explanation:
         scene = self.scene
         hold = scene.preemption.hold(phase.cpu, stretch.pid, start_ns, end_ns)
         if hold.by == "interrupts" and not self._request_came(phase, stretch):
-            self._irqs_off(stretch, phase.cpu)
+            self._request_waited(phase, stretch)
             return
         tally = self._console_or("preemption-off", phase.cpu, stretch)
         tally.add(self._with_function(stretch, phase.cpu, hold), stretch)
@@ -348,6 +348,17 @@ class Explanation:
             tally.record.add("preemptirq:preempt_disable")
         if not (hold.function or scene.functions.known):
             tally.record.add("sched:sched_waking with stacks")
+
+    def _request_waited(self, phase: Phase, stretch: Stretch) -> None:
+        """Another CPU asked this one to switch, but it had interrupts off."""
+        self._irqs_off(stretch, phase.cpu)
+        stretches = self.scene.occupancy.of(phase.cpu, stretch.end_ns, phase.end_ns)
+        after = next((each for each in stretches if each.kind != stretch.kind), None)
+        if after is None or after.kind != "interrupt":
+            other = "preemption was disabled, and the request was taken unseen"
+            self._console_or("irqs-off", phase.cpu, stretch).doubt(
+                "likely", other, "irq_vectors:reschedule_entry"
+            )
 
     def _left_user_space(self, phase: Phase, stretch: Stretch) -> bool:
         """Return whether a thread was on its way out of user space, where nothing holds it."""

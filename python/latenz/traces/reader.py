@@ -40,7 +40,7 @@ _START = 65536
 _ADDRESS = re.compile(r"0x[0-9a-f]{1,16}|[0-9a-f]{16}")
 _LATENCY_FORMAT = (
     "this is ftrace's latency format: record events with the tracer nop instead, and stacks by "
-    "echo 'stacktrace if prio < 100' > events/sched/sched_waking/trigger"
+    "echo 'stacktrace if prio < 100 && common_pid != 0' > events/sched/sched_waking/trigger"
 )
 _REMEDY = (
     "give a trace.dat, a perf.data, a folder of CTF, the text of tracefs' file trace, of trace-cmd "

@@ -187,9 +187,11 @@ class Ring:
         """Record where an ordinary thread was when a real-time one was woken, and when it gave way.
 
         The waker may run on another CPU; the second stack tells of the one that was waited for.
+        Stacks cost time, so there is none where a CPU was idle.
         """
         with suppress(OSError):
-            self._write("events/sched/sched_waking/trigger", "stacktrace if prio < 100")
+            interrupts = "prio < 100 && common_pid != 0"
+            self._write("events/sched/sched_waking/trigger", f"stacktrace if {interrupts}")
             gives_way = "next_prio < 100 && prev_prio > 99 && prev_pid > 0"
             self._write("events/sched/sched_switch/trigger", f"stacktrace if {gives_way}")
             return True

@@ -427,3 +427,16 @@ def test_what_was_lost_in_a_wait_is_unknown(tmp_path: Path) -> None:
     unknown = next(share for share in cause.shares if share.cause == "unknown")
     assert unknown.share_ns == 56_000  # from the timer's interrupt to the next event
     assert sum(share.share_ns for share in cause.shares) == cause.latency_ns
+
+
+def test_a_request_that_is_not_traced_leaves_doubt_about_interrupts(tmp_path: Path) -> None:
+    def unseen(scene: Scene) -> float:
+        end_us = _remote_wake_irqs_off(scene)
+        scene.rows = [row for row in scene.rows if "reschedule" not in row[1]]
+        return end_us
+
+    seen = explained(_remote_wake_irqs_off, 1, tmp_path)
+    assert (seen.first.cause, seen.first.confidence) == ("irqs-off", "certain")
+    cause = explained(unseen, 1, tmp_path)
+    assert (cause.first.cause, cause.first.confidence) == ("irqs-off", "likely")
+    assert "irq_vectors:reschedule_entry" in cause.first.record

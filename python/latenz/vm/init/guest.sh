@@ -30,7 +30,8 @@ start_trace() {
     [ -e "$tracing/events/$event/enable" ] && echo 1 >"$tracing/events/$event/enable"
   done
   # What kept a real-time thread from its processor: where the other one was, and where it gave way.
-  echo 'stacktrace if prio < 100' >$tracing/events/sched/sched_waking/trigger
+  # An idle processor was nowhere, and its stack would only cost time.
+  echo 'stacktrace if prio < 100 && common_pid != 0' >$tracing/events/sched/sched_waking/trigger
   echo 'stacktrace if next_prio < 100 && prev_prio > 99 && prev_pid > 0' \
     >$tracing/events/sched/sched_switch/trigger
 }
