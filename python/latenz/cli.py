@@ -1,5 +1,6 @@
 """The command line: `latenz VERB ...`, one module of `latenz.commands` for each verb."""
 
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -13,6 +14,7 @@ from typer.exceptions import TyperException
 from latenz.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_READER_GONE, BadInput
 from latenz.terminal import guarded
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 VERBS = (
     "run",
     "show",
@@ -43,9 +45,18 @@ VERBS = (
 
 def main() -> None:
     """Run one command; a mistake in the input is one line on standard error and exit code 2."""
+    _open_what_is_closed()
     with guarded():
         code = _run(sys.argv[1:] or ["--help"])
     sys.exit(code)
+
+
+def _open_what_is_closed() -> None:
+    """Let what is written go nowhere where the caller has closed an output, as `>&-` does."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
 
 
 def _run(arguments: list[str]) -> int:
@@ -61,11 +72,22 @@ def _run(arguments: list[str]) -> int:
         program = context.command_path if context else "latenz"
         code = _refuse(f"{mistake.format_message().rstrip('.')}; see {program} --help")
     except (BrokenPipeError, SystemExit):  # the reader has gone, as in `latenz ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         code = EXIT_READER_GONE
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        _drop_output()
+        place = error.filename or "standard output"
+        code = _refuse(f"{place}: cannot be written ({error.strerror}); make room, or name another")
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     return code or 0
+
+
+def _drop_output() -> None:
+    """Let Python, which writes what is left when it ends, write it to nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(line: str) -> int:

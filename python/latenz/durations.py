@@ -24,6 +24,7 @@ NANOSECONDS = {
 _HERTZ = {"Hz": 1, "kHz": 1_000, "MHz": 1_000_000, "GHz": 1_000_000_000}
 _NUMBER = r"(-?\d{1,30}(?:\.\d{1,30})?)"
 _WITH_UNIT = re.compile(rf"{_NUMBER}\s*([^\s\d.@]+)")
+_COMMA = re.compile(r"[0-9]{1,18},[0-9]{1,18} ?\w{1,5}")
 _INSTRUCTIONS = re.compile(rf"(\d{{1,30}})\s*instr\s*@\s*{_NUMBER}\s*([kMG]?Hz)")
 _FREQUENCY = re.compile(rf"{_NUMBER}\s*([kMG]?Hz)")
 _BARE = re.compile(r"-?\d{1,30}")
@@ -72,7 +73,8 @@ def _parse_text(text: str, where: str) -> Fraction:
         if Fraction(rate) <= 0:
             raise BadInput(f"{shown(text)} has no positive clock rate", where, EXAMPLES)
         return Fraction(int(count) * 1_000_000_000) / (Fraction(rate) * _HERTZ[unit])
-    raise BadInput(f"{shown(text)} is not a duration", where, EXAMPLES)
+    remedy = f"write {text.replace(',', '.')}" if _COMMA.fullmatch(text) else EXAMPLES
+    raise BadInput(f"{shown(text)} is not a duration", where, remedy)
 
 
 def parse_interval(text: str, where: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from latenz.errors import BadInput, closest, closest_name, shown
-from latenz.kinds import use_of_table
+from latenz.kinds import other_use, other_use_of, use_of_table
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 Place = tuple[str | int, ...]
@@ -77,13 +77,14 @@ def small_text(path: Path, wanted: str) -> str:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise BadInput("is larger than 1 MiB", str(path), f"give {wanted}")
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")  # Windows' editor writes a mark in front
     except FileNotFoundError:
         raise BadInput("there is no such file", str(path), f"give {wanted}") from None
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
     except UnicodeDecodeError:
-        raise BadInput("is not text in UTF-8", str(path), f"give {wanted}") from None
+        use = other_use(content)
+        raise BadInput("is not text in UTF-8", str(path), use or f"give {wanted}") from None
 
 
 def _parsed(path: Path, text: str, wanted: str) -> dict[str, Any]:
@@ -103,7 +104,8 @@ def _syntax_mistake(path: Path, message: str) -> BadInput:
     match = re.search(r"\(at line (\d+), column (\d+)\)", message)
     place = f"{path}:{match[1]}" if match else str(path)
     what = message[: match.start()].strip() if match else message
-    return BadInput(f"is not TOML: {what[:1].lower()}{what[1:]}", place, "see https://toml.io")
+    remedy = other_use_of(path) or "see https://toml.io"
+    return BadInput(f"is not TOML: {what[:1].lower()}{what[1:]}", place, remedy)
 
 
 def _mistakes(

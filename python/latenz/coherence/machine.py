@@ -13,6 +13,25 @@ _FIRST_R5 = 4
 _TICK_US = 10
 
 Caches = Literal["stale", "empty"]
+_AARCH64, _ARM = 183, 40
+"""Machines of ELF files."""
+_IMAGE_MAGIC = slice(0x38, 0x3C)
+
+
+def _check_program(path: Path, machine: int, wanted: str) -> None:
+    """Refuse what the emulator would load and execute as if it were a program.
+
+    Raises:
+        BadInput: It is none for this processor, or cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(64)
+    except OSError as error:
+        raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
+    is_elf = head[:4] == b"\x7fELF" and int.from_bytes(head[18:20], "little") == machine
+    if not is_elf and not (machine == _AARCH64 and head[_IMAGE_MAGIC] == b"ARM\x64"):
+        raise BadInput("is no program for this processor", str(path), f"give {wanted}")
 
 
 @dataclass(frozen=True)
@@ -62,6 +81,9 @@ class Machine:
         for path in (self.image, self.initrd, self.real_time):
             if path is not None and not path.is_file():
                 raise BadInput("there is no such file", str(path))
+        _check_program(self.image, _AARCH64, "an ELF file for aarch64 or an arm64 Image")
+        if self.real_time is not None:
+            _check_program(self.real_time, _ARM, "an ELF file for 32-bit Arm")
         if self.real_time is not None and self.bench != "zcu102":
             raise BadInput("has no Cortex-R5", f"--bench {self.bench}", "take --bench zcu102")
         cpus = 4 if self.real_time is not None else self.cpus

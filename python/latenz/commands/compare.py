@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from latenz.commands import Force
+from latenz.commands import Force, level
 from latenz.commands.importing import reads_files
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ def command(
             help="Whether the i-th repetition of A belongs to the i-th of B, taken in turns.",
         ),
     ] = False,
-    confidence: Annotated[float, typer.Option(help="Of the intervals, 0.5 to 0.999.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(parser=level, metavar="LEVEL", help="Of the intervals, 0.5 to 0.999.")
+    ] = 0.95,
     seed: Annotated[int, typer.Option(hidden=True, help="Kept for scripts; no effect.")] = 1,
     deadline: Annotated[str | None, typer.Option(help='Limit of miss_rate, such as "3ms".')] = None,
     output: Annotated[

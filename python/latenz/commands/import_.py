@@ -35,7 +35,8 @@ def command(
     with counting(f"reading {file.name}", _size(file), counts=False) as progress:
         sample_sets = importers.read(file, progress=progress, **importing)
         _write(output, sample_sets, title)
-    typer.echo(f"{output}: {len(sample_sets)} sample sets from {file}", err=True)
+    sets = "1 sample set" if len(sample_sets) == 1 else f"{len(sample_sets)} sample sets"
+    typer.echo(f"{output}: {sets} from {file}", err=True)
 
 
 def _write(output: Path, sample_sets: "list[SampleSet]", title: str | None) -> None:

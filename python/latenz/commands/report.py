@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from latenz.commands import Force, judging
+from latenz.commands import Confidence, Force, judging
 from latenz.commands.importing import reads_files
 from latenz.errors import EXIT_GATE_VIOLATED
 
@@ -24,7 +24,7 @@ def command(
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")],
     deadline: judging.Limits = None,
     for_: judging.Globs = None,
-    confidence: Annotated[float, typer.Option(help="Of the bounds on lateness, one-sided.")] = 0.95,
+    confidence: Confidence = 0.95,
     title: Annotated[
         str | None, typer.Option(help="What the page is called; the runs' titles if absent.")
     ] = None,

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from latenz.commands import level
+
 
 def command(
     allowed: Annotated[
@@ -12,7 +14,9 @@ def command(
     burst: Annotated[
         str, typer.Option(help="Longest burst of lateness that is tolerated unseen.")
     ] = "1 s",
-    confidence: Annotated[float, typer.Option(help="Of the claim, one-sided.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(parser=level, metavar="LEVEL", help="Of the claim, one-sided.")
+    ] = 0.95,
     late: Annotated[
         int, typer.Option(help="Late episodes that may be seen; for a share, bursts of lateness.")
     ] = 0,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from latenz.commands import judging
+from latenz.commands import Confidence, judging
 from latenz.commands.importing import reads_files
 from latenz.terminal import printable_line
 
@@ -15,7 +15,7 @@ def command(
     path: Annotated[Path, typer.Argument(help="Run folder, samples.parquet or importable file.")],
     deadline: judging.Limits = None,
     for_: judging.Globs = None,
-    confidence: Annotated[float, typer.Option(help="Of the bounds on lateness, one-sided.")] = 0.95,
+    confidence: Confidence = 0.95,
     accept_emulated: judging.AcceptEmulated = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     *,

@@ -303,7 +303,11 @@ def _read_plain(
     paced = columns.time is not None and last == ["missed"]
     for line, row in rows:
         if len(row) > len(names):
-            raise source.bad(f"the row has {len(row)} cells for {len(names)} columns", line)
+            raise source.bad(
+                f"the row has {len(row)} cells for {len(names)} columns",
+                line,
+                "where numbers have a decimal comma, separate columns by ; or tabs",
+            )
         for spool, pace, step, (position, base, unit_ns) in zip(
             spools, paces, steps, columns.latencies, strict=True
         ):

@@ -39,7 +39,7 @@ def test_a_substation_engineer_judges_files_of_three_instruments(latenz: Latenz,
     latenz(
         'import ila.csv --clock-period "10 ns" --start irq --end ack -o ila',
         0,
-        "ila: 1 sample sets",
+        "ila: 1 sample set from ila.csv",
     )
     latenz("show ila --deadline 1us", 3, "40 ns")
     latenz("export ila --to csv -o ila.csv", 2, "exists and was not written by Latenz")
