@@ -16,7 +16,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-_SHORTEST_BAR = 8
+_SHORTEST_BAR, _LONGEST_BAR = 8, 40
 
 
 class LeftColumn(TimeRemainingColumn):
@@ -44,8 +44,11 @@ class FittingProgress(Progress):
             if self._width(columns, shown) <= self.console.width:
                 break
             columns = [each for each in columns if type(each) is not kind]
+        room = self.console.width - self._width(columns, shown) + _SHORTEST_BAR
         table = Table.grid(padding=(0, 1))
         for column in columns:
+            if isinstance(column, BarColumn):
+                column.bar_width = min(room, _LONGEST_BAR)
             text = not isinstance(column, _LEAVING)
             table.add_column(no_wrap=not text, overflow="fold" if text else "crop")
         for task in shown:

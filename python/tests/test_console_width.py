@@ -8,10 +8,13 @@ import rich.console
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.box import SIMPLE_HEAD
+from rich.progress import BarColumn, MofNCompleteColumn
+from rich.progress import TextColumn as Words  # noqa: TID251 - of a bar of any width
 from rich.table import Table
 from rich.text import Text
 
 from latenz.console import Console
+from latenz.progress_bar import FittingProgress, LeftColumn
 
 NAME = st.text("abcdefgh-3", min_size=1, max_size=24)
 LONG_NAME = "a-name-that-takes-more-than-half-of-a-narrow-terminal"
@@ -86,3 +89,17 @@ def test_a_table_that_fits_is_printed_as_rich_does():
     plain = StringIO()
     rich.console.Console(file=plain, width=80).print(table)  # noqa: TID251 - the peer
     assert shown(table, 80) == plain.getvalue()
+
+
+@given(st.integers(60, 130), st.integers(0, 10**8))
+def test_a_bar_leaves_room_for_words_and_figures_beside_it(width, total):
+    """It once kept its 40 characters, so that what stood beside it was folded or cut."""
+    console = Console(file=StringIO(), width=width)
+    columns = (Words("{task.description}"), BarColumn(), MofNCompleteColumn(), LeftColumn())
+    bar = FittingProgress(*columns, console=console)
+    bar.add_task("simulating", total=total, completed=total // 3)
+    with console.capture() as captured:
+        console.print(bar.get_renderable())
+    (line,) = captured.get().splitlines()
+    assert line.startswith("simulating ")
+    assert f"{total // 3}/{total} left -:--:--" in line
