@@ -33,12 +33,12 @@ class RobotSettings(SleepingEngineSettings):
     period: Duration = Field(default=1_000_000, ge=100_000, le=4_000_000)
     """Of the servo's cycles."""
     joints: int = Field(default=6, ge=1, le=6)
-    tuned: bool = True
+    real_time: bool = True
     """`true`: the servo has a real-time priority, a CPU it stays on, and locked memory, and CPUs
     are kept awake (dma_latency = "0 us"); `false`: what a program has that asks for nothing.
     `dma_latency` and the three keys below change one of these each."""
     policy: Literal["fifo", "other"] | None = None
-    """Of the servo; None: `fifo` if tuned."""
+    """Of the servo; None: `fifo` if real_time."""
     pinned: bool | None = None
     """The servo stays on one CPU, and everything else of the program leaves it, if it can."""
     locked: bool | None = None
@@ -63,24 +63,24 @@ class RobotSettings(SleepingEngineSettings):
     @property
     def is_fifo(self) -> bool:
         """The servo has a real-time priority."""
-        return self.tuned if self.policy is None else self.policy == "fifo"
+        return self.real_time if self.policy is None else self.policy == "fifo"
 
     @property
     def is_pinned(self) -> bool:
         """The servo stays on one CPU."""
-        return self.tuned if self.pinned is None else self.pinned
+        return self.real_time if self.pinned is None else self.pinned
 
     @property
     def is_locked(self) -> bool:
         """Memory cannot be paged out."""
-        return self.tuned if self.locked is None else self.locked
+        return self.real_time if self.locked is None else self.locked
 
     @property
     def held_ns(self) -> int | None:
         """What is held in /dev/cpu_dma_latency meanwhile; None: it is left alone."""
         if "dma_latency" in self.model_fields_set:
             return self.dma_latency
-        return 0 if self.tuned else None
+        return 0 if self.real_time else None
 
     @property
     def cpu(self) -> int | None:

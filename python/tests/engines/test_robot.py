@@ -42,23 +42,23 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="real-time scheduling 
 SHORT = """name = "short"
 duration = "400 ms"
 
-[probe.tuned]
+[probe.real-time]
 engine = "robot"
 joints = 2
 
-[probe.untuned]
+[probe.ordinary]
 engine = "robot"
-tuned = false
+real_time = false
 priority = 70
 period = "2 ms"
 
 [[condition]]
-name = "untuned"
-probe = "untuned"
+name = "ordinary"
+probe = "ordinary"
 
 [[condition]]
-name = "tuned"
-probe = "tuned"
+name = "real-time"
+probe = "real-time"
 
 [[deadline]]
 name = "control"
@@ -423,30 +423,34 @@ def short_run(tmp_path_factory):
 def test_an_experiment_leaves_two_sets_and_the_control_of_a_condition(short_run):
     opened = Run.open(short_run)
     sets = {each.metadata.name: each for each in opened.sample_sets}
-    assert set(sets) == {f"{c}/{k}" for c in ("tuned", "untuned") for k in KINDS}
+    assert set(sets) == {f"{c}/{k}" for c in ("real-time", "ordinary") for k in KINDS}
     for name, each in sets.items():
         assert each.metadata.time_base == "silicon"
         assert each.metadata.from_event == "servo cycle due"
-        assert each.metadata.period_ns == (2 * MS if name.startswith("untuned") else MS)
-    assert sets["untuned/activation"].metadata.cpu is None
-    assert sets["tuned/activation"].metadata.cpu == max(os.sched_getaffinity(0))
+        assert each.metadata.period_ns == (2 * MS if name.startswith("ordinary") else MS)
+    assert sets["ordinary/activation"].metadata.cpu is None
+    assert sets["real-time/activation"].metadata.cpu == max(os.sched_getaffinity(0))
     found = controls(short_run, sets)
-    assert [name for name, _ in found] == ["untuned", "tuned"]  # as the experiment has them
-    untuned, tuned = (control for _, control in found)
-    assert (tuned.policy, tuned.memory_locked) == ("fifo", True)
-    assert (untuned.policy, untuned.memory_locked, untuned.dma_latency) == ("other", False, "off")
-    assert len(untuned.joints) == 6
+    assert [name for name, _ in found] == ["ordinary", "real-time"]  # as the experiment has them
+    ordinary, real_time = (control for _, control in found)
+    assert (real_time.policy, real_time.memory_locked) == ("fifo", True)
+    assert (ordinary.policy, ordinary.memory_locked, ordinary.dma_latency) == (
+        "other",
+        False,
+        "off",
+    )
+    assert len(ordinary.joints) == 6
     for name, control in found:
         n = sum(batch.num_rows for batch in sets[f"{name}/completion"].batches("latency_ns"))
         assert n == control.cycles
 
 
 def test_show_tells_the_control_error(short_run):
-    names = [f"{name}/activation" for name in ("untuned", "tuned")]
+    names = [f"{name}/activation" for name in ("ordinary", "real-time")]
     shown = [sys.executable, "-m", "latenz", "show", str(short_run)]
     told = subprocess.run([*shown, "--json"], capture_output=True, text=True, check=True)
     document = json.loads(told.stdout)
-    assert [each["name"] for each in document["control"]] == ["untuned", "tuned"]
+    assert [each["name"] for each in document["control"]] == ["ordinary", "real-time"]
     for name, control in controls(short_run, names):
         [shown_control] = [each for each in document["control"] if each["name"] == name]
         assert shown_control["error_rms_urad"] == control.error_rms_urad
@@ -460,13 +464,13 @@ def test_the_report_has_a_section_on_control(short_run, tmp_path):
     write_report(open_runs([short_run]), tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert '<section id="control"' in page
-    for name, control in controls(short_run, ["tuned/activation", "untuned/activation"]):
+    for name, control in controls(short_run, ["real-time/activation", "ordinary/activation"]):
         assert f"Control error over time, {name}: rms {control.error_rms_urad:,} µrad" in page
 
 
 def test_what_a_guest_sends_becomes_the_same_sets(tmp_path):
     settings = RobotSettings.model_validate(
-        {"engine": "robot", "tuned": False, "joints": 2, "warm_up": "100 ms"}
+        {"engine": "robot", "real_time": False, "joints": 2, "warm_up": "100 ms"}
     )
     [read] = Experiment.read(short_experiment(tmp_path)).conditions[:1]
     condition = replace(read, engine=settings, duration_ns=200 * MS)
@@ -500,7 +504,7 @@ def short_experiment(folder):
     ("text", "told"),
     [
         ("cpus = [0, 1]", "runs on one CPU"),
-        ("cpus = [0]\ntuned = false", "has no CPU"),
+        ("cpus = [0]\nreal_time = false", "has no CPU"),
         ("joints = 7", "6"),
         ('period = "10 ms"', "4000000"),
         ('stale = "1 s"', "120000000"),
@@ -517,24 +521,24 @@ def test_settings_that_do_not_fit_are_refused_where_they_stand(tmp_path, text, t
         Experiment.read(path)
 
 
-def test_each_part_of_being_tuned_can_be_chosen():
+def test_each_part_of_being_real_time_can_be_chosen():
     def chosen(**known):
         settings = RobotSettings.model_validate({"engine": "robot", **known})
         return settings.is_fifo, settings.is_pinned, settings.is_locked, settings.held_ns
 
     assert chosen() == (True, True, True, 0)
-    assert chosen(tuned=False) == (False, False, False, None)
-    assert chosen(tuned=False, policy="fifo") == (True, False, False, None)
-    assert chosen(tuned=False, cpus=[0], pinned=True) == (False, True, False, None)
+    assert chosen(real_time=False) == (False, False, False, None)
+    assert chosen(real_time=False, policy="fifo") == (True, False, False, None)
+    assert chosen(real_time=False, cpus=[0], pinned=True) == (False, True, False, None)
     assert chosen(locked=False, dma_latency="left alone") == (True, True, False, None)
-    assert chosen(tuned=False, dma_latency="20 us") == (False, False, False, 20_000)
+    assert chosen(real_time=False, dma_latency="20 us") == (False, False, False, 20_000)
 
 
 def test_the_experiment_takes_both_programs_through_all_loads():
     read = Experiment.read(ROBOT)
     names = {each.name for each in read.conditions}
     loads = ("idle", "stress-ng-cpu", "memory")
-    assert names == {f"{probe}-{load}" for probe in ("tuned", "untuned") for load in loads}
+    assert names == {f"{probe}-{load}" for probe in ("real-time", "ordinary") for load in loads}
     assert [each.limit_ns for each in read.deadlines] == [20_000, 50_000]
     total_ns = sum(each.duration_ns + each.load.settle + 3 * SECOND for each in read.conditions)
     assert total_ns < 120 * SECOND
