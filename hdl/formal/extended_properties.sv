@@ -84,7 +84,7 @@ module extended_properties (
     (* hierconn *) wire \dut.bin_valid ;
     (* hierconn *) wire \dut.with_histogram_histogram.pending ;
     (* hierconn *) wire \dut.with_histogram_histogram.sweeping ;
-    (* hierconn *) wire \dut.with_histogram_histogram.sample_valid ;
+    (* hierconn *) wire \dut.with_histogram_histogram.counts_0 ;
     (* hierconn *) wire [5:0] \dut.with_histogram_histogram.stage_1 ;
     (* hierconn *) wire [5:0] \dut.with_histogram_histogram.stage_2 ;
     (* hierconn *) wire [5:0] \dut.with_histogram_histogram.stage_3 ;
@@ -96,7 +96,7 @@ module extended_properties (
     always @(posedge aclk) begin
         steps_before <= aresetn ? steps : 0;
         stays <= \dut.with_histogram_histogram.sweeping
-            || \dut.with_histogram_histogram.sample_valid ;
+            || \dut.with_histogram_histogram.counts_0 ;
     end
     always @* begin
         t_read: assert (s00_read_taken == (\dut.window.waits || \dut.window.answers ));

@@ -50,7 +50,7 @@ entity latency_histogram is
         overflow        : out   std_logic_vector(31 downto 0);
 
         -- Pulse. Address and read_clears are taken with it. The next request may come from the
-        -- cycle of read_valid on. Waits for a cycle without a sample, and for ready.
+        -- cycle of read_valid on. Waits while samples come, from its own cycle on, and for ready.
         read_request    : in    std_logic := '0';
         read_address    : in    std_logic_vector(address_bits(bins_g) - 1 downto 0) := (others => '0');
         -- The bin is set to 0 in the step that reads it: no sample is lost or counted twice.
@@ -88,44 +88,73 @@ architecture rtl of latency_histogram is
 
     constant idle_c : operation_t := ('0', '0', '0', (others => '0'));
 
-    -- Bin of a sample in the log-linear scale: the samples below 2**sub_bits_g have a bin each
-    -- (octave 0); octave g > 0 holds the samples with leading one at bit sub_bits_g + g - 1, split by
-    -- the sub_bits_g bits behind it.
-    function log_linear_bin (value : unsigned(latency_width_g - 1 downto 0)) return bin_t is
+    -- The bin of a sample is found in two steps, for it is a long way. The first one does the upper
+    -- half of the work: of the shift (linear), or of the search for the leading one (log-linear).
+    type found_t is record
+        -- The sample, with the leading one near the top (log-linear) or moved down (linear).
+        value : unsigned(search_width_c - 1 downto 0);
+        -- Zeros that were above it.
+        zeros : unsigned(search_levels_c - 1 downto 0);
+        -- Log-linear: the sample is below 2**sub_bits_g, and this.
+        is_small : std_logic;
+        small    : unsigned(sub_bits_g - 1 downto 0);
+    end record found_t;
 
-        variable normalised : unsigned(search_width_c - 1 downto 0) := (others => '0');
-        variable zeros      : natural range 0 to search_width_c - 1 := 0;
-        variable octave     : unsigned(search_levels_c downto 0);
+    constant middle_c : natural := search_levels_c / 2;
+
+    function half_found (
+        sample : std_logic_vector(latency_width_g - 1 downto 0);
+        amount : std_logic_vector(5 downto 0)
+    ) return found_t is
+
+        variable found : found_t;
 
     begin
 
-        if shift_right(value, sub_bits_g) = 0 then
-            return resize(value(sub_bits_g - 1 downto 0), bin_width_c);
+        found.zeros    := (others => '0');
+        found.is_small := to_bit(shift_right(unsigned(sample), sub_bits_g) = 0);
+        found.small    := unsigned(sample(sub_bits_g - 1 downto 0));
+        if kind_g = "linear" then
+            found.value := resize(
+                shift_right(unsigned(sample), 8 * to_integer(unsigned(amount(5 downto 3)))), search_width_c);
+            return found;
         end if;
-
-        normalised(search_width_c - 1 downto search_width_c - latency_width_g) := value;
-        for level in search_levels_c - 1 downto 0 loop
-            if normalised(search_width_c - 1 downto search_width_c - 2 ** level) = 0 then
-                normalised := shift_left(normalised, 2 ** level);
-                zeros      := zeros + 2 ** level;
+        found.value := shift_left(
+            resize(unsigned(sample), search_width_c), search_width_c - latency_width_g);
+        for level in search_levels_c - 1 downto middle_c loop
+            if found.value(search_width_c - 1 downto search_width_c - 2 ** level) = 0 then
+                found.value        := shift_left(found.value, 2 ** level);
+                found.zeros(level) := '1';
             end if;
         end loop;
-        octave := to_unsigned(latency_width_g - sub_bits_g, octave'length) - zeros;
-        return resize(octave & normalised(search_width_c - 2 downto search_width_c - 1 - sub_bits_g),
-                      bin_width_c);
+        return found;
 
-    end function log_linear_bin;
+    end function half_found;
 
-    function bin_of (
-        value  : std_logic_vector(latency_width_g - 1 downto 0);
-        amount : std_logic_vector(5 downto 0)
-    ) return bin_t is
+    -- Log-linear: the samples below 2**sub_bits_g have a bin each (octave 0); octave g > 0 holds the
+    -- samples with leading one at bit sub_bits_g + g - 1, split by the sub_bits_g bits behind it.
+    function bin_of (half : found_t; amount : std_logic_vector(5 downto 0)) return bin_t is
+
+        variable found  : found_t := half;
+        variable octave : unsigned(search_levels_c downto 0);
+
     begin
 
         if kind_g = "linear" then
-            return resize(shift_right(unsigned(value), to_integer(unsigned(amount))), bin_width_c);
+            return resize(shift_right(half.value, to_integer(unsigned(amount(2 downto 0)))), bin_width_c);
         end if;
-        return log_linear_bin(unsigned(value));
+        if half.is_small = '1' then
+            return resize(half.small, bin_width_c);
+        end if;
+        for level in middle_c - 1 downto 0 loop
+            if found.value(search_width_c - 1 downto search_width_c - 2 ** level) = 0 then
+                found.value        := shift_left(found.value, 2 ** level);
+                found.zeros(level) := '1';
+            end if;
+        end loop;
+        octave := to_unsigned(latency_width_g - sub_bits_g, octave'length) - found.zeros;
+        return resize(octave & found.value(search_width_c - 2 downto search_width_c - 1 - sub_bits_g),
+                      bin_width_c);
 
     end function bin_of;
 
@@ -141,7 +170,11 @@ architecture rtl of latency_histogram is
     signal pending_clears  : std_logic := '0';
     signal pending_address : address_t := (others => '0');
 
-    -- Stage 1 addresses the RAM, stage 2 has its word, stage 3 writes.
+    -- Stage 0 has half of a sample's bin, stage 1 addresses the RAM, stage 2 has its word, stage 3 writes.
+    signal counts_0    : std_logic := '0';
+    signal saturated_0 : std_logic := '0';
+    signal found_0     : found_t;
+
     signal stage_1  : operation_t := idle_c;
     signal beyond_1 : std_logic   := '0';
     signal stage_2  : operation_t := idle_c;
@@ -248,14 +281,18 @@ begin
                 missed_3 <= write_3;
             end if;
 
-            bin      := bin_of(sample, shift);
-            beyond_1 <= saturated;
+            counts_0    <= sample_valid and not sweeping;
+            saturated_0 <= saturated;
+            found_0     <= half_found(sample, shift);
+
+            bin      := bin_of(found_0, shift);
+            beyond_1 <= saturated_0;
             if bin >= bins_g then
                 beyond_1 <= '1';
             end if;
 
             stage_1 <= idle_c;
-            if sample_valid = '1' and sweeping = '0' then
+            if counts_0 = '1' then
                 stage_1.counts  <= '1';
                 stage_1.address <= bin(address_t'range);
             elsif pending = '1' and sweeping = '0' then
@@ -279,6 +316,7 @@ begin
             if clear_now = '1' then
                 sweeping       <= '1';
                 sweep_address  <= (others => '0');
+                counts_0       <= '0';
                 stage_1.counts <= '0';
             end if;
 
