@@ -24,11 +24,18 @@ async def _random_samples(bench: Bench, count: int, longest: int) -> None:
 
 @case()
 async def identification_and_reset_values(bench: Bench) -> None:
-    """Each register reads its reset value; those that describe the IP describe this one."""
-    for register in registers(bench.ip):
-        seen = await bench.read(register.name)
-        if register.reset is not None:
-            assert seen == register.reset, register
+    """Each register reads its reset value, also when software had written others; those that
+    describe the IP describe this one."""
+    for written in (False, True):
+        if written:
+            for register in registers(bench.ip):
+                if register.access == "rw":
+                    await bench.write(register.name, register.mask)
+            await bench.reset()
+        for register in registers(bench.ip):
+            seen = await bench.read(register.name)
+            if register.reset is not None:
+                assert seen == register.reset, register
 
 
 @case(needs=_has("histogram"))
