@@ -15,7 +15,7 @@ from vivado_scripts import HDL, VIVADO, evaluate, recorded
 from simulation.vhdl_sources import listed
 
 CONSTRAINTS = HDL / "latencies_ip/constraints/latencies_ip_asynchronous.xdc"
-BOARDS = ("zcu102", "kr260")
+BOARDS = ("zcu102", "kv260", "kr260")
 VARIANTS = ("published", "extended")
 # What the scripts ask Vivado for, and a Vivado that built the design without fault would say.
 ANSWERS = {
@@ -329,10 +329,16 @@ def test_the_interrupt_is_there_with_every_addition(packaged):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "give a board (zcu102, kr260), a variant (published, extended) and a folder"),
-        (["zcu104", "published", "x"], "board 'zcu104': there is none; wanted: zcu102, kr260"),
+        ([], "give a board (zcu102, kv260, kr260), a variant (published, extended) and a folder"),
+        (
+            ["zcu104", "published", "x"],
+            "board 'zcu104': there is none; wanted: zcu102, kv260, kr260",
+        ),
         (["kr260", "full", "x"], "variant 'full': there is none; wanted: published, extended"),
-        (["../kr260", "published", "x"], "board '../kr260': there is none; wanted: zcu102, kr260"),
+        (
+            ["../kr260", "published", "x"],
+            "board '../kr260': there is none; wanted: zcu102, kv260, kr260",
+        ),
     ],
 )
 def test_bad_arguments_get_one_line(arguments, said):

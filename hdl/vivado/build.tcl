@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # From sources to a bit stream, for Linux too, and its hardware description:
-#   vivado -mode batch -source hdl/vivado/build.tcl -tclargs zcu102|kr260 published|extended FOLDER
+#   vivado -mode batch -source hdl/vivado/build.tcl -tclargs zcu102|kv260|kr260 published|extended FOLDER
 # Checked in a Tcl interpreter; not run in Vivado, nor on hardware. See README.md.
 
 source [file join [file dirname [file normalize [info script]]] latenz.tcl]
 
 namespace eval latenz {
-    variable boards {zcu102 kr260}
+    variable boards {zcu102 kv260 kr260}
 
     # The newest description of a board that this Vivado has.
     proc newest_board {board_part} {
