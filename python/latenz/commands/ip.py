@@ -21,7 +21,8 @@ command = typer.Typer(
 )
 
 _TARGET = typer.Argument(
-    help="sim:latency_bench, unix:PATH, tcp:HOST:PORT, uio:/dev/uioN or mem:S00+SIZE,S01.",
+    help="sim:latency_bench, unix:PATH, tcp:HOST:PORT, serial:/dev/ttyUSBN, uio:/dev/uioN "
+    "or mem:S00+SIZE,S01.",
     show_default=False,
 )
 _INSTANCE = typer.Option(help="Only the instance of this name, such as T2.")

@@ -154,7 +154,7 @@ class Window:
         self._link.write(self._number, offset, word)
 
 
-class _Closing:
+class Closing:
     """What `with` does for every link."""
 
     def __enter__(self) -> Self:
@@ -173,7 +173,7 @@ class _Closing:
         raise NotImplementedError
 
 
-class SocketLink(_Closing):
+class SocketLink(Closing):
     """A board behind a socket.
 
     Args:
@@ -349,7 +349,7 @@ def _connected(name: str, address: str | tuple[str, int]) -> socket.socket:
     return opened
 
 
-class MemoryLink(_Closing):
+class MemoryLink(Closing):
     """The board that this program runs on: its IP's windows, mapped.
 
     A bus error ends the program (SIGBUS): what a word answers that is not there cannot be caught.

@@ -1,7 +1,7 @@
-"""What a user names as a board, opened: `sim:`, `unix:`, `tcp:`, `uio:` or `mem:`."""
+"""What a user names as a board, opened: `sim:`, `unix:`, `tcp:`, `serial:`, `uio:` or `mem:`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,16 +15,18 @@ from latenz.ip.link import Board, Link, MemoryLink, Place, Ring, SocketLink
 from latenz.ip.registers import LATENCIES_IP_OFFSETS as OFFSETS
 from latenz.ip.ring import RECORD_BYTES
 from latenz.ip.secret import read_secret
+from latenz.ip.serial import SerialLink
 from latenz.model import TimeBase
 
 FORMS = (
-    "sim:latency_bench, unix:PATH, tcp:HOST:PORT, uio:/dev/uioN "
+    "sim:latency_bench, unix:PATH, tcp:HOST:PORT, serial:/dev/ttyUSBN, uio:/dev/uioN "
     "or mem:S00+SIZE,S01 as in mem:0xA0000000+4K,0xA0010000"
 )
-_SCHEMES = ("sim", "unix", "tcp", "uio", "mem")
+_SCHEMES = ("sim", "unix", "tcp", "serial", "uio", "mem")
 _REGISTERS_SIZE = "4K"
 _GENERIC = re.compile(r"([a-z][a-z0-9_]{0,60})=([A-Za-z0-9_-]{1,40})")
 _MOST_PROPERTY = 256
+_Opener = Callable[[str, "Options"], SocketLink | SerialLink | MemoryLink]
 _SIZES = {"latency_width_g", "depth_g", "num_width_g"}
 
 
@@ -67,7 +69,8 @@ def open_target(text: str, options: Options | None = None) -> Iterator[Link]:
         with _simulated(text, rest, options) as link:
             yield link
         return
-    opener = {"unix": _unix, "tcp": _tcp}.get(scheme, _direct)
+    openers: dict[str, _Opener] = {"unix": _unix, "tcp": _tcp, "serial": _serial}
+    opener = openers.get(scheme, _direct)
     with opener(text, options) as link:
         yield link
 
@@ -75,7 +78,7 @@ def open_target(text: str, options: Options | None = None) -> Iterator[Link]:
 def _check(scheme: str, options: Options) -> None:
     direct = scheme in ("uio", "mem")
     if (options.clock or options.extended) and not direct:
-        raise BadInput("a board behind a socket says this itself", "--clock, --extended")
+        raise BadInput("such a board says this itself", "--clock, --extended")
     if options.secret is not None and scheme not in ("tcp", "unix"):
         raise BadInput("only a bridge asks for one", "--secret", "omit it, or name tcp:HOST:PORT")
     if options.generics and scheme != "sim":
@@ -133,6 +136,10 @@ def _tcp(text: str, options: Options) -> SocketLink:
     if not host or not re.fullmatch(r"\d{1,5}", port) or not 0 < int(port) < 1 << 16:
         raise BadInput(f"{shown(text)} has no host and port", "", "write tcp:zcu102:7421")
     return SocketLink(text, (host.strip("[]"), int(port)), _secret(options))
+
+
+def _serial(text: str, _options: Options) -> SerialLink:
+    return SerialLink(text, Path(text.partition(":")[2]))
 
 
 def _direct(text: str, options: Options) -> MemoryLink:
