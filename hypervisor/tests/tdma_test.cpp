@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -240,4 +241,64 @@ TEST(Tdma, JobsOfGuestsThatInterruptThemselvesEndWithTheirBudgets) {
     }
   }
   EXPECT_GT(jobs, static_cast<std::size_t>(random_systems()) / 25);
+}
+
+namespace {
+
+/// Two slots of 1,000; the first partition's source has a bottom handler of 100, as long as a job.
+System edge_system() {
+  const std::vector<latenz::Slot> slots = {{0, Duration(1000)}, {1, Duration(1000)}};
+  const std::vector<Duration> distances = {Duration(3000)};
+  const latenz::Source source = {
+      .partition = 0,
+      .top = Duration(0),
+      .bottom = Duration(100),
+      .arrival = latenz::Periodic(Duration(4000), Duration(0), Duration(0)),
+      .monitor = latenz::DistanceVector(distances)};
+  return {slots, {}, {source}};
+}
+
+/// How late interrupts are signalled there: meanwhile a handler goes on.
+constexpr Tick late = 30;
+
+IrqRecord only_one(Mode mode, std::int64_t arrival) {
+  const System system = edge_system();
+  fake::Run run(system, mode, {{arrival}}, late, TopHandlers::first);
+  run.run();
+  const std::vector<IrqRecord> irqs = run.irqs();
+  EXPECT_EQ(irqs.size(), 1U);
+  return irqs.front();
+}
+
+}  // namespace
+
+// R6: a completion comes first, though the interrupt that tells of it is signalled later.
+TEST(Completions, AreSeenAtTheSlotsEdgeWhereverTheirOwnInterruptIs) {
+  for (std::int64_t end = 1000 - 5; end < 1000 + static_cast<std::int64_t>(late); ++end) {
+    const IrqRecord irq = only_one(Mode::plain, end - 100 - static_cast<std::int64_t>(late));
+    EXPECT_EQ(irq.handling, Handling::direct);
+    EXPECT_GE(irq.end, latenz::Instant(end));
+    EXPECT_LE(irq.end, latenz::Instant(1000 + static_cast<std::int64_t>(late))) << "not a cycle on";
+  }
+}
+
+TEST(Completions, AreSeenAtTheBudgetsEndThatIsSignalledInTheSameInstant) {
+  const std::int64_t arrival = 1300;
+  const IrqRecord irq = only_one(Mode::carry, arrival);
+  EXPECT_EQ(irq.handling, Handling::interposed);
+  const std::int64_t signals = 2 * static_cast<std::int64_t>(late);
+  EXPECT_EQ(irq.end, latenz::Instant(arrival + 100 + signals)) << "and not in the next own slot";
+}
+
+TEST(FakeBoard, RefusesWhatARealInterruptControllerWouldAnswerWithAnotherEntry) {
+  using latenz::hypervisor::InterruptId;
+  fake::Board board(0);
+  board.arm(InterruptId::arrival_timer, 0);
+  ASSERT_EQ(board.acknowledge(), InterruptId::arrival_timer);
+  EXPECT_THROW(board.set_active(InterruptId::arrival_timer, false), std::logic_error);
+  board.arm(InterruptId::arrival_timer, 100);
+  EXPECT_NO_THROW(board.set_active(InterruptId::arrival_timer, false));
+  EXPECT_TRUE(board.has_unfinished_writes());
+  board.finish_writes();
+  EXPECT_FALSE(board.has_unfinished_writes());
 }
