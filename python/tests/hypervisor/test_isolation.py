@@ -217,7 +217,10 @@ def check_sections(found):
     worst = worst_sections()
     sections = asdict(found.measured.sections)
     assert set(worst) == {SECTIONS[key] for key in sections}
-    longer = {key: took for key, took in sections.items() if took and took > worst[SECTIONS[key]]}
+    tick_ns = found.measured.clock.at_least_ns(1)  # what takes 47 ns takes up to four of 16 ns
+    longer = {
+        k: took for k, took in sections.items() if took and took >= worst[SECTIONS[k]] + tick_ns
+    }
     assert not longer
 
 
