@@ -9,6 +9,7 @@ tidy_presets := host firmware-a53 firmware-r52 firmware-r5 linux-arm64
 cpp := $(shell git ls-files '*.hpp' '*.cpp' 2>/dev/null)
 # Not part of any build: bindings have their own, the others are compiled by tests.
 not_tidied := python/bindings/% icc/tests/compile_fail/% icc/tests/packaging/% python/tests/icc/%
+not_tidied += python/tests/traces/%
 # 52 channels in one file: a quarter of an hour; their headers are checked where others use them
 not_tidied += probes/src/intercore_channels.cpp
 # made for one design each, which its build generates

@@ -294,7 +294,11 @@ class Explanation:
                 "likely", "threads that took turns with it, and a timer that came by chance"
             )
         elif not lower or priority >= _REAL_TIME:
-            self.tallies[self._preempted_by(stretch)].add(name, stretch)
+            tally = self.tallies[self._preempted_by(stretch)]
+            tally.add(name, stretch)
+            if priority >= _REAL_TIME and not self.scene.wakings.tells_timers:
+                other = "its control group's quota was used up"
+                tally.doubt("likely", other, "timer:hrtimer_expire_entry")
         elif stretch.length_ns > ENTRY_NS and self._surely_gone(stretch, phase.cpu):
             self._gone(stretch)
         elif phase.end_ns - phase.start_ns <= ENTRY_NS or self._left_user_space(phase, stretch):
@@ -334,8 +338,7 @@ class Explanation:
         start_ns, end_ns = stretch.start_ns, stretch.end_ns
         scene = self.scene
         hold = scene.preemption.hold(phase.cpu, stretch.pid, start_ns, end_ns)
-        if hold.by == "interrupts" and not self._request_came(phase, stretch):
-            self._request_waited(phase, stretch)
+        if not self._request_came(phase, stretch) and self._request_waited(phase, stretch, hold):
             return
         tally = self._console_or("preemption-off", phase.cpu, stretch)
         tally.add(self._with_function(stretch, phase.cpu, hold), stretch)
@@ -344,21 +347,33 @@ class Explanation:
         if not scene.preemption.asked(phase.cpu, phase.start_ns, phase.end_ns):
             other = "the CPU learnt late that it was to switch"
             tally.doubt("likely", other, "sched:sched_wakeup", "irq_vectors:reschedule_entry")
+        if not scene.tells_interrupts:
+            other = "interrupts and softirqs, which are not all in the trace"
+            tally.doubt("likely", other, "irq", "irq_vectors")
+        if self.window.priority < 0 and not scene.wakings.tells_timers:
+            tally.doubt("likely", "run time that was used up", "timer:hrtimer_expire_entry")
         if hold.by == "unknown":
             tally.record.add("preemptirq:preempt_disable")
         if not (hold.function or scene.functions.known):
             tally.record.add("sched:sched_waking with stacks")
 
-    def _request_waited(self, phase: Phase, stretch: Stretch) -> None:
-        """Another CPU asked this one to switch, but it had interrupts off."""
-        self._irqs_off(stretch, phase.cpu)
+    def _request_waited(self, phase: Phase, stretch: Stretch, hold: Hold) -> bool:
+        """Return whether a CPU had interrupts off when another one asked it to switch.
+
+        It is seen by its flags, or by the request, which is taken late.
+        """
         stretches = self.scene.occupancy.of(phase.cpu, stretch.end_ns, phase.end_ns)
         after = next((each for each in stretches if each.kind != stretch.kind), None)
-        if after is None or after.kind != "interrupt":
-            other = "preemption was disabled, and the request was taken unseen"
+        came_late = after is not None and is_interprocessor(after)
+        if hold.by != "interrupts" and not (came_late and stretch.length_ns > ENTRY_NS):
+            return False
+        self._irqs_off(stretch, phase.cpu)
+        if hold.by != "interrupts" or not came_late:
+            other = "preemption was disabled, and the request was taken unseen or sent late"
             self._console_or("irqs-off", phase.cpu, stretch).doubt(
-                "likely", other, "irq_vectors:reschedule_entry"
+                "likely", other, "irq_vectors:reschedule_entry", "preemptirq:irq_disable"
             )
+        return True
 
     def _left_user_space(self, phase: Phase, stretch: Stretch) -> bool:
         """Return whether a thread was on its way out of user space, where nothing holds it."""

@@ -16,7 +16,7 @@ Kind = Literal["nmi", "interrupt", "softirq", "irqs-off", "idle", "task", "guest
 virtual CPU's thread: in the `guest`, handling an `exit` in the kernel, or in `user` space for it.
 `irqs-off` is a thread that was seen to have interrupts disabled."""
 
-_VECTORS = {
+VECTORS = {
     "local_timer": "local timer interrupt",
     "reschedule": "reschedule interrupt",
     "call_function": "function call interrupt",
@@ -29,6 +29,7 @@ _VECTORS = {
     "threshold_apic": "machine check threshold interrupt",
     "deferred_error_apic": "deferred error interrupt",
 }
+"""Interrupts of the processor itself on x86, by their events."""
 NORMAL_PRIORITY = 120
 _SOFTIRQS = (
     "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU",
@@ -308,8 +309,8 @@ def interrupt_of(event: "Event") -> tuple[Kind, str, bool] | None:
         return "softirq", f"softirq {_softirq(event)}", begins
     if base == "ipi":
         return "interrupt", f"interrupt from another CPU ({fields.get('reason', '?')})", begins
-    if base in _VECTORS:
-        return "interrupt", _VECTORS[base], begins
+    if base in VECTORS:
+        return "interrupt", VECTORS[base], begins
     return None
 
 

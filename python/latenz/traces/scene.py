@@ -17,7 +17,7 @@ from latenz.traces.explanation import Explanation
 from latenz.traces.functions import Functions
 from latenz.traces.interprocessor import Senders
 from latenz.traces.memory import Memory
-from latenz.traces.occupancy import Occupancy, number
+from latenz.traces.occupancy import VECTORS, Occupancy, number
 from latenz.traces.preemption import Preemption
 from latenz.traces.wakeups import Wakings, Window
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from latenz.traces.model import Event, Loss
 
 _FEW_EVENTS = 5
+_INTERRUPTS = (
+    {"irq_handler_entry", "softirq_entry", "softirq_raise"},
+    {f"{each}_entry" for each in (*VECTORS, "ipi")},
+)
 _LEAVING_SMM_NS = 20_000  # CPUs come back one after the other, and are seen to work a while later
 
 
@@ -78,6 +82,9 @@ class Scene:
         self._of_pid: dict[int, list[Event]] = defaultdict(list)
         self._hardware: list[Event] = []
         self._others: dict[int, _Others] = {}
+        names = {each.name for each in events}
+        self.tells_interrupts = all(names & group for group in _INTERRUPTS)
+        """Were interrupts, softirqs and interrupts of the processor itself recorded? Some come."""
         for each in events:
             self._times[each.cpu].append(each.t_ns)
             if each.name in ("hwlat", "sample_threshold", "nmi_noise"):

@@ -3,7 +3,20 @@
 from pathlib import Path
 
 import pytest
-from planted_scene import APP, DUE_US, IDLE, LOW, MID, RT, Scene, Thread, explained
+from planted_scene import (
+    APP,
+    DUE_US,
+    IDLE,
+    LOW,
+    MID,
+    RT,
+    Plant,
+    Scene,
+    Thread,
+    explained,
+    explained_if_seen,
+)
+from test_planted_causes import PLANTED
 
 from latenz.errors import BadInput
 from latenz.traces.explaining import explain
@@ -440,3 +453,27 @@ def test_a_request_that_is_not_traced_leaves_doubt_about_interrupts(tmp_path: Pa
     cause = explained(unseen, 1, tmp_path)
     assert (cause.first.cause, cause.first.confidence) == ("irqs-off", "likely")
     assert "irq_vectors:reschedule_entry" in cause.first.record
+
+
+_LACKS = {
+    "interrupts": r": (irq_handler|softirq|call_function|reschedule|ipi)_e",
+    "timers": r": (hrtimer|timer)_",
+    "what a thread does": r": kmem_",
+}
+_PLANTS = {**{name: plant for name, (plant, _) in HIDDEN.items()}, **PLANTED}
+
+
+@pytest.mark.parametrize("lacks", _LACKS)
+def test_a_trace_that_lacks_events_proves_no_other_cause(lacks: str, tmp_path: Path) -> None:
+    """What was recorded without them may be told with another cause, but not as certain."""
+    for name, plant in _PLANTS.items():
+
+        def lacking(scene: Scene, plant: Plant = plant) -> float:
+            end_us = plant(scene)
+            scene.lacks = _LACKS[lacks]
+            return end_us
+
+        if (cause := explained_if_seen(lacking, 1, tmp_path)) is None:
+            continue
+        is_other = cause.first.cause != name.split(" ")[0] and cause.latency_ns > 100_000
+        assert not (is_other and cause.first.confidence == "certain"), (name, cause.first)

@@ -38,7 +38,7 @@ def _worst(name: str) -> Cause:
     [
         ("plain-preemptoff", "preemption-off", "likely", 700_000),
         ("race-preemptoff", "preemption-off", "likely", 802_000),
-        ("race-preemptoff-wakeup", "preemption-off", "certain", 802_000),
+        ("race-preemptoff-wakeup", "preemption-off", "likely", 802_000),  # without interrupts
         ("plain-idle", "host-idle", "likely", 179_500),
         ("race-idle", "host-idle", "likely", 140_000),
         ("ipi", "inter-processor-interrupt", "certain", 336_000),

@@ -237,7 +237,7 @@ def _slow_clock(scene: Scene) -> float:
     return _own(scene)
 
 
-_PLANTED = {
+PLANTED = {
     "preemption-off": _preemption_off,
     "preemption-off of the kernel": _not_preemptible_kernel,
     "irqs-off": _irqs_off,
@@ -276,12 +276,12 @@ _CERTAIN = {
 }
 
 
-@pytest.mark.parametrize("planted", _PLANTED)
+@pytest.mark.parametrize("planted", PLANTED)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_first_cause_is_the_one_that_was_planted(
     planted: str, seed: int, tmp_path: Path
 ) -> None:
-    cause = explained(_PLANTED[planted], seed, tmp_path)
+    cause = explained(PLANTED[planted], seed, tmp_path)
     assert cause.first.cause == planted.split(" ")[0], cause.to_json()
     assert 2 * cause.first.share_ns > cause.latency_ns
     assert sum(share.share_ns for share in cause.shares) == cause.latency_ns
@@ -304,4 +304,4 @@ def test_the_first_cause_is_the_one_that_was_planted(
     ],
 )
 def test_the_evidence_names_what_did_it(planted: str, told: str, tmp_path: Path) -> None:
-    assert told in explained(_PLANTED[planted], 7, tmp_path).first.evidence
+    assert told in explained(PLANTED[planted], 7, tmp_path).first.evidence
