@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "counterexamples.hpp"
+#include "latenz/adversary.hpp"
 #include "latenz/bound.hpp"
 #include "latenz/event_model.hpp"
+#include "latenz/printed_equations.hpp"
 #include "latenz/simulator.hpp"
 #include "random_distances.hpp"
 #include "random_system.hpp"
@@ -74,11 +76,13 @@ System stretched(SystemGenerator& generator) {
         Periodic(Duration(unit * (1 + generator.up_to(1000))), Duration(generator.up_to(huge)), {});
     if (source.monitor) {
       source.monitor = generator.one_in(2) ? dense() : counterexamples::vector({huge - 1});
+      source.learns = generator.one_in(3);
     }
   }
   latenz::Costs costs = small.costs();
   costs.monitor = Duration(generator.up_to(huge));
   costs.schedule = Duration(generator.up_to(huge));
+  costs.limit = Duration(generator.one_in(2) ? 0 : generator.up_to(huge));
   return {slots, costs, sources};
 }
 
@@ -128,11 +132,49 @@ TEST(Extremes, StretchedSystemsGiveNoNegativeBound) {
     const System system = stretched(generator);
     for (const Mode mode : modes) {
       const latenz::SystemBound result = latenz::bound(system, mode, Duration(huge));
-      for (const latenz::QueueBound& queue : result.queues) {
-        ASSERT_GE(queue.latency, Duration());
-        ASSERT_GE(queue.busy_window, Duration());
+      for (std::size_t i = 0; i < result.queues.size(); ++i) {
+        ASSERT_GE(result.queues[i].latency, Duration());
+        ASSERT_GE(result.queues[i].busy_window, Duration());
+        ASSERT_GE(result.enforced[i].latency, result.queues[i].latency);
       }
       ASSERT_GE(result.promise.per_cycle, Duration());
+      ASSERT_GE(result.enforced_promise.per_cycle, result.promise.per_cycle);
+    }
+  }
+}
+
+/// Equations as printed, searches, and simulations of what they find, with limits and learning.
+TEST(Extremes, StretchedSystemsAreSearchedAsFarAsTimesReach) {
+  SystemGenerator generator(4);
+  int searched = 0;
+  for (int round = 0; round < 300; ++round) {
+    const System system = stretched(generator);
+    for (const Mode mode : modes) {
+      const latenz::SystemBound bounds = latenz::bound(system, mode, Duration(huge));
+      latenz::Adversary adversary(
+          system, mode, bounds.enforced, 1, [] {}, latenz::Hostile::other_partitions);
+      for (std::size_t i = 0; i < system.sources().size(); ++i) {
+        for (const auto number :
+             {latenz::PrintedEquation::Number::eq11, latenz::PrintedEquation::Number::eq16}) {
+          ASSERT_GE(latenz::PrintedEquation(system, i, number, Duration(huge)).latency(),
+                    Duration());
+        }
+        adversary.search(i, 20);
+        const Duration found = adversary.attacks()[i].latency;
+        ASSERT_LE(found, bounds.enforced[system.sources()[i].partition].latency);
+        searched += found > Duration() ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(searched, 100);
+}
+
+TEST(Extremes, LimitsOfCenturiesEndAsTimesDo) {
+  for (const std::int64_t jitter : near_the_end()) {
+    auto limiter = Periodic(Duration(huge), Duration(jitter), Duration(3)).limiter();
+    for (const std::int64_t at : near_the_end()) {
+      limiter.record(latenz::Instant(at));
+      ASSERT_GE(limiter.earliest(), latenz::Instant(at));
     }
   }
 }
