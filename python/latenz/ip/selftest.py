@@ -1,6 +1,7 @@
-"""Does a Latencies IP work where it is? Its registers, and delays that are known to the cycle."""
+"""Does a Latencies IP work where it is? Its registers, its clock, and delays known to the cycle."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -16,6 +17,10 @@ _PATTERNS = (0x0000_0000, 0xFFFF_FFFF, 0x5555_5555, 0xAAAA_AAAA, 0x0000_0001)
 _FIRST_DELAYS = (0, 1, 100)
 _PAIRS = 16
 _ABSENT = 0x1C
+_SECOND_NS = 1_000_000_000
+_PARTS_OF_A_SECOND = 4
+_CLOCK_TOLERANCE_PPM = 1_000
+"""What two crystals, and a wall clock that is being corrected, may differ by."""
 _READ_ONLY = ("last", "max", "min", "num")
 
 
@@ -49,6 +54,8 @@ def checks(instance: LatenciesInstance) -> Iterator[Check]:
     yield check("a new series is empty", _empty(instance))
     if instance.link.board.time_base == TimeBase.SIMULATED:
         yield check("what is absent or read only answers SLVERR", _refuses(instance))
+    else:
+        yield clock_check(instance)
     if not instance.has("self_test"):
         yield Check(
             name, "known delays", "not there", "built without self_test_g: delays are not checked"
@@ -58,6 +65,46 @@ def checks(instance: LatenciesInstance) -> Iterator[Check]:
         until = delay + _PAIRS - 1
         found = _known_delays(instance, delay)
         yield check(f"delays of {delay} to {until} cycles", found, f"{_PAIRS} samples, exact")
+
+
+def clock_check(
+    instance: LatenciesInstance,
+    now_ns: Callable[[], int] = time.monotonic_ns,
+    cycles: int | None = None,
+) -> Check:
+    """Hold the frequency by which cycles become nanoseconds against another clock.
+
+    Everything the IP tells in nanoseconds rests on a number that somebody wrote down.
+
+    Args:
+        instance: The IP.
+        now_ns: The other clock: this machine's.
+        cycles: How long it is watched, at least; None: a quarter of a second.
+    """
+    what = "its clock is as fast as is said"
+    if not instance.has("time_stamp"):
+        found = "built without time_stamp_g: its clock is not checked"
+        return Check(instance.name, what, "not there", found)
+
+    def reading() -> tuple[int, int, int]:
+        before = now_ns()
+        low = instance.register("time_low")  # holds the high half
+        after = now_ns()
+        return before, instance.register("time_high") << 32 | low, after
+
+    told = instance.clock.hertz
+    first = reading()
+    instance.link.wait(cycles or -(-told // _PARTS_OF_A_SECOND))
+    last = reading()
+    passed = last[1] - first[1]
+    # the two readings are this far apart at least, and at most
+    least_ns, most_ns = max(1, last[0] - first[2]), max(1, last[2] - first[0])
+    slowest = passed * _SECOND_NS // most_ns
+    fastest = -(-passed * _SECOND_NS // least_ns)
+    margin = told * _CLOCK_TOLERANCE_PPM // 1_000_000
+    fits = slowest - margin <= told <= fastest + margin
+    found = f"{told} Hz are said, {slowest} to {fastest} Hz are counted by this machine's clock"
+    return Check(instance.name, what, "right" if fits else "wrong", found)
 
 
 def _holds(instance: LatenciesInstance) -> list[str]:
