@@ -18,7 +18,7 @@ from latenz.errors import BadInput, closest, shown
 BUILDS = HDL.parent / "build/hdl/simulation"
 GHDL = ["--std=08"]
 _WHY = re.compile(
-    r"(?:assertion failure|bound check failure)\): (.*)|:error: (.*)|Error: (.*)|vhd:\d+:\d+: (.*)"
+    r"(?:assertion failure|bound check failure)\): (.*)|:error: (.*)|Error: (.*)|ghdl-\w+: (.*)|vhd:\d+:\d+: (.*)"
 )
 _GENERIC = re.compile(r"^\s*(\w+_g)\s*:\s*(\w+)[^:\n]*:=\s*([^;\s]+)", re.MULTILINE)
 
@@ -149,14 +149,15 @@ def run(
             results_xml=str(folder / "results.xml"),
         )
     except (RuntimeError, SystemExit):
-        raise BadInput(_reason(log), top) from None
+        raise BadInput(reason(log.read_text("utf-8", "replace")), top) from None
 
 
-def _reason(log: Path) -> str:
-    for line in log.read_text("utf-8", "replace").splitlines():
+def reason(said: str) -> str:
+    """Return why a tool refuses a design, of all that it has said."""
+    for line in said.splitlines():
         if found := _WHY.search(line):
             return str(next(filter(None, found.groups())))
-    return "the simulation failed"
+    return "the tool failed and did not say why"
 
 
 def analysed() -> Path:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 
 import pytest
 
@@ -162,6 +163,21 @@ def test_exponential_arrivals_are_refused():
         InterruptSettings(
             engine="interrupt", measured_by="latencies-ip", arrivals="exponential", period=100_000
         )
+
+
+@pytest.mark.boots
+@pytest.mark.parametrize(
+    ("generic", "expected"),
+    [
+        ("colour_g=1", "'colour_g': there is no such generic; did you mean 'counters_g'?"),
+        ("words_g=100", "ghdl: fifo_depth_g is 2 to 32768 and holds words_g words"),
+        ("words_g=0", 'ghdl: override for generic "words_g" is out of bounds'),
+    ],
+)
+def test_designs_that_cannot_be_compiled(generic, expected):
+    command = [sys.executable, "hdl/simulation/compile", "--generic", generic]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{expected}\n")
 
 
 GOOD = {
