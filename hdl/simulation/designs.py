@@ -18,7 +18,8 @@ from latenz.errors import BadInput, closest, shown
 BUILDS = HDL.parent / "build/hdl/simulation"
 GHDL = ["--std=08"]
 _WHY = re.compile(
-    r"(?:assertion failure|bound check failure)\): (.*)|:error: (.*)|Error: (.*)|ghdl-\w+: (.*)|vhd:\d+:\d+: (.*)"
+    r"(?:assertion failure|bound check failure)\): (.*)|:error: (.*)|Error: (.*)"
+    r"|ghdl-\w+: (.*)|vhd:\d+:\d+: (.*)"
 )
 _GENERIC = re.compile(r"^\s*(\w+_g)\s*:\s*(\w+)[^:\n]*:=\s*([^;\s]+)", re.MULTILINE)
 
