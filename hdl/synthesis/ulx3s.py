@@ -19,7 +19,7 @@ SIZES = {"12": "12k", "25": "25k", "45": "45k", "85": "85k"}
 """What is printed on the board's FPGA (LFE5U-...), and nextpnr's name for it."""
 OUTPUT = HDL.parent / "build" / "hdl" / "ulx3s"
 BOARD = HDL / "ulx3s"
-CLOCK_MHZ = 100
+CLOCK_MHZ = 75
 
 
 def build(size: str = "85", output: Path = OUTPUT) -> Path:

@@ -15,11 +15,24 @@ from latenz.errors import BadInput
 from latenz.ip.serial import SerialLink
 from latenz.model import SampleSet
 from latenz.store import open_sample_sets
+from synthesis import flow, ulx3s
 from verification.passing import GENERICS
 from verification.ulx3s_bench.answers import drawn
 
 ROOT = Path(__file__).parents[2]
 CYCLE_NS = 10
+
+
+@pytest.mark.proofs
+def test_one_command_makes_a_bit_stream_that_is_fast_enough(tmp_path: Path) -> None:
+    """For the FPGA that is named, in what ecpunpack reads of it; another size is refused."""
+    bits = ulx3s.build(output=tmp_path)
+    assert any(needed == ulx3s.CLOCK_MHZ for _, needed in ulx3s.clocks(tmp_path).values())
+    assert all(reached >= needed for reached, needed in ulx3s.clocks(tmp_path).values())
+    flow.run("yowasp-ecpunpack", "--input", bits.name, "--textcfg", "read.config", cwd=tmp_path)
+    assert ".device LFE5U-85F" in (tmp_path / "read.config").read_text()
+    with pytest.raises(BadInput, match="no ULX3S with an LFE5U-99F"):
+        ulx3s.build("99", tmp_path)
 
 
 @pytest.fixture(scope="module")

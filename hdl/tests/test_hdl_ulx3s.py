@@ -5,6 +5,7 @@ from pathlib import Path
 from verification.passing import passes
 
 SIMULATED = {
+    "clock_frequency_hz_g": "100000000",
     "cycles_per_bit_g": "8",
     "stimulus_bits_g": "9",
     "depth_g": "64",

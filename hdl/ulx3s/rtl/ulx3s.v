@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pins of a ULX3S and its PLL, 25 to 100 MHz; all else is VHDL, ulx3s_bench.
+// The pins of a ULX3S and its PLL, 25 to 75 MHz; all else is VHDL, ulx3s_bench.
 // In Verilog, because GHDL's netlists give a foreign part no parameters. See docs/ip-ulx3s.md.
 
 module ulx3s (
@@ -19,12 +19,12 @@ module ulx3s (
 
     assign wifi_gpio0 = 1'b1;
 
-    // 25 MHz * 4 = 600 MHz / 6: the oscillator runs at 400 to 800 MHz.
+    // 25 MHz * 3 = 600 MHz / 8: the oscillator runs at 400 to 800 MHz.
     EHXPLLL #(
         .CLKI_DIV(1),
-        .CLKFB_DIV(4),
-        .CLKOP_DIV(6),
-        .CLKOP_CPHASE(5),
+        .CLKFB_DIV(3),
+        .CLKOP_DIV(8),
+        .CLKOP_CPHASE(7),
         .CLKOP_ENABLE("ENABLED"),
         .FEEDBK_PATH("CLKOP"),
         .OUTDIVIDER_MUXA("DIVA"),

@@ -11,11 +11,11 @@ library ieee;
 
 entity ulx3s_bench is
     generic (
-        clock_frequency_hz_g : positive := 100_000_000;
+        clock_frequency_hz_g : positive := 75_000_000;
         -- Of the serial line: 1 Mbit/s.
-        cycles_per_bit_g : positive := 100;
+        cycles_per_bit_g : positive := 75;
         -- Cycles from one stimulus to the next: 2 to this power, up to three times that. It falls when
-        -- half of the least are left. 17: from 1.3 ms to 3.9 ms.
+        -- half of the least are left. 17: from 1.7 ms to 5.2 ms.
         stimulus_bits_g : positive range 4 to 30 := 17;
         -- Samples that the IP's memory holds, and bins of its histogram: powers of two.
         depth_g : positive := 1024;

@@ -117,7 +117,7 @@ async def lights_and_registers(dut: Any) -> None:
     sizes = (DEPTH.bit_length() - 1) << 8 | (BINS.bit_length() - 1) << 20
     assert configuration == 32 | 2 << 18 | 4 << 25 | 1 << 29 | sizes
     assert features == 0b11_0011_1111  # all but stream and freeze; a num of 32 bits
-    assert clock_hz == int(generic("clock_frequency_hz_g", "100000000"))
+    assert clock_hz == int(generic("clock_frequency_hz_g", "75000000"))
 
 
 @cocotb.test()
