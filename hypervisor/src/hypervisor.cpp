@@ -2,6 +2,7 @@
 #include "hypervisor.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "aarch64/console.hpp"
 #include "aarch64/own_translation.hpp"
@@ -78,7 +79,7 @@ void Hypervisor::begin() {
   board_distributor.start(board().gic);  // before partitions route their interrupts
   build();
   list_registers = VirtualControl(board().gic);
-  if (configuration_->slots > 0) tdma_.prepare(*configuration_, all());
+  prepare_slots();
   start_others();
   processors[0].start(0);
   calibrate(processors[0]);
@@ -96,10 +97,20 @@ void Hypervisor::build() {
   }
 }
 
-void Hypervisor::start_others() {
-  for (const Partition& each : all()) {
-    if (each.cpu() == 0) continue;
-    if (!Power::start_cpu(each.cpu())) fail("a CPU does not start");
+void Hypervisor::prepare_slots() {
+  plan_.make(*configuration_, Clock(CntFrequency::read()));
+  unfinished_ = plan_.cpus_with_slots();
+  for (BitSet rest = unfinished_; rest != 0; rest &= rest - 1) {
+    const auto cpu = static_cast<std::uint32_t>(std::countr_zero(rest));
+    tdmas_[cpu].prepare(plan_, cpu, all(), room_);
+    processors[cpu].tdma = &tdmas_[cpu];
+  }
+}
+
+void Hypervisor::start_others() const {
+  for (std::uint32_t cpu = 1; cpu < board().cpus; ++cpu) {
+    if (plan_.partitions_of(cpu) == 0) continue;
+    if (!Power::start_cpu(cpu)) fail("a CPU does not start");
   }
 }
 
@@ -109,12 +120,11 @@ void Hypervisor::begin_secondary(std::uint32_t cpu) {
 }
 
 Vcpu* Hypervisor::run(Processor& processor, std::uint64_t trap_ticks) {
-  if (processor.index == 0) trap_ticks_ = trap_ticks;
+  processor.trap_ticks = trap_ticks;
   const auto idle = loader_offset(guest_idle);
   processor.idle.reset(GuestMachine::loader + idle);
   processor.idle.load();
-  processor.shares_time = processor.index == 0 && configuration_->slots > 0;
-  if (processor.shares_time) return tdma_.start(processor, trap_ticks);
+  if (processor.tdma != nullptr) return processor.tdma->start(processor, trap_ticks);
   for (Partition& each : all()) {
     if (each.cpu() != processor.index) continue;
     each.vcpu.load();
@@ -134,21 +144,22 @@ inline Vcpu* Hypervisor::interrupt(Processor& processor, std::uint64_t entered) 
   }
   processor.interface.drop_priority(acknowledged);
   // No guest's: the usual direct interrupt waits for nothing else.
-  if (id == InterruptId::arrival_timer && processor.shares_time) {
-    return tdma_.interrupt(processor, entered, id);
+  if (id == InterruptId::arrival_timer && processor.tdma != nullptr) {
+    return processor.tdma->interrupt(processor, entered, id);
   }
   VirtualGic& gic = processor.running->gic;
   const bool owned = gic.owns(id);  // stays active until the guest ends it
   if (owned) gic.signal_new(id);
-  if (processor.shares_time) return tdma_.interrupt(processor, entered, id);
+  if (processor.tdma != nullptr) return processor.tdma->interrupt(processor, entered, id);
   if (id == InterruptId::maintenance) gic.flush();
   if (!owned && id < InterruptId::first_shared) processor.interface.deactivate(acknowledged);
   return processor.running;
 }
 
-/// Called by vectors.S, as those in entry.cpp are; here, so that the way of an interrupt is shorter.
+/// Called by vectors.S, as those in entry.cpp are; here, so that the way of an interrupt is
+/// shorter.
 extern "C" Vcpu* on_interrupt(std::uint64_t entered, Processor* processor) {
-  return hypervisor.interrupt(*processor, entered);
+  return Hypervisor::interrupt(*processor, entered);
 }
 
 Vcpu* Hypervisor::trap(Processor& processor, std::uint64_t entered) {
@@ -157,7 +168,7 @@ Vcpu* Hypervisor::trap(Processor& processor, std::uint64_t entered) {
   const Outcome outcome = serve_guest(partitions_[vcpu->partition]);
   if (outcome == Outcome::rang) {
     const auto source = static_cast<std::uint16_t>(configuration_->channel[vcpu->x[1]].source);
-    return tdma_.ring(processor, entered, source);
+    return processor.tdma->ring(processor, entered, source);
   }
   if (outcome != Outcome::served) return partition_changed(processor, entered, outcome);
   processor.longest_service = std::max(processor.longest_service, now() - entered);
@@ -182,7 +193,9 @@ void Hypervisor::settle_errors(Processor& processor) {
   }
   const PartitionIndex index = processor.running->partition;
   const Outcome outcome = partitions_[index].fault("asynchronous error", 0);
-  if (outcome != Outcome::served && processor.shares_time) tdma_.settle(index, outcome);
+  if (outcome != Outcome::served && processor.tdma != nullptr) {
+    processor.tdma->settle(index, outcome);
+  }
 }
 
 Vcpu* Hypervisor::error(Processor& processor, std::uint64_t entered) {
@@ -215,7 +228,9 @@ Vcpu* Hypervisor::idle_trap(Processor& processor, std::uint64_t entered) {
 }
 
 Vcpu* Hypervisor::partition_changed(Processor& processor, std::uint64_t entered, Outcome outcome) {
-  if (processor.shares_time) return tdma_.partition_changed(processor, entered, outcome);
+  if (processor.tdma != nullptr) {
+    return processor.tdma->partition_changed(processor, entered, outcome);
+  }
   if (outcome == Outcome::restarted) {
     processor.running->load_anew();
     return processor.running;
@@ -235,9 +250,23 @@ bool Hypervisor::any_running() const {
                      [](const Partition& each) { return each.is_running(); });
 }
 
-bool Hypervisor::any_awaited() const {
-  return std::any_of(all().begin(), all().end(),
-                     [](const Partition& each) { return each.awaited(); });
+std::uint64_t Hypervisor::first_slot(std::uint64_t earliest) {
+  std::uint64_t none = 0;
+  return first_slot_.compare_exchange_strong(none, earliest) ? earliest : none;
+}
+
+/// The others have ended a cycle by then. Who begins to count awaits nobody any more, whatever
+/// guests begin anew.
+std::uint64_t Hypervisor::first_cycle(std::uint64_t earliest) {
+  const auto awaited = [](const Partition& each) { return each.awaited(); };
+  std::uint64_t decided = first_cycle_;
+  if (decided != 0 || std::ranges::any_of(all(), awaited)) return decided;
+  earliest += static_cast<std::uint64_t>(plan_.wait_for_others().ns());
+  return first_cycle_.compare_exchange_strong(decided, earliest) ? earliest : decided;
+}
+
+void Hypervisor::end_run(std::uint32_t cpu) {
+  if (unfinished_.fetch_and(~bit(cpu)) == bit(cpu)) finish();
 }
 
 std::int64_t Hypervisor::ring(const Partition& partition, std::uint64_t channel) const {
@@ -245,9 +274,10 @@ std::int64_t Hypervisor::ring(const Partition& partition, std::uint64_t channel)
       configuration_->channel[channel].sender != partition.vcpu.partition) {
     return Hypercall::invalid_parameters;
   }
-  if (!tdma_.rings()) return Hypercall::not_yet;
+  const Tdma& tdma = tdmas_[partition.cpu()];
+  if (!tdma.rings()) return Hypercall::not_yet;
   const auto source = static_cast<std::uint16_t>(configuration_->channel[channel].source);
-  return tdma_.dispatcher().is_masked(source) ? Hypercall::merged : Hypercall::rung;
+  return tdma.dispatcher().is_masked(source) ? Hypercall::merged : Hypercall::rung;
 }
 
 std::int64_t Hypervisor::statistic(const Partition& partition, std::uint64_t which) const {
@@ -256,10 +286,9 @@ std::int64_t Hypervisor::statistic(const Partition& partition, std::uint64_t whi
   if (which > static_cast<std::uint64_t>(Statistic::restarts)) {
     return Hypercall::invalid_parameters;
   }
-  const auto sources = static_cast<std::uint16_t>(tdma_.dispatcher().sources());
-  for (std::uint16_t i = 0; i < sources; ++i) {
+  for (std::uint32_t i = 0; i < configuration_->sources; ++i) {
     if (configuration_->source[i].partition != partition.vcpu.partition) continue;
-    const SourceStatistics& source = tdma_.dispatcher().statistics(i);
+    const SourceStatistics& source = room_.sources[i].statistics;
     const std::uint64_t told[] = {source.raised, source.completed, source.by_handling[1],
                                   source.denied, source.overruns,  source.pending()};
     sum += told[which];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "aarch64/processor.hpp"
 #include "aarch64/tdma.hpp"
 #include "configuration.hpp"
+#include "latenz/text.hpp"
 
 namespace latenz::hypervisor {
 
@@ -27,7 +29,7 @@ class Hypervisor {
   Vcpu* run(Processor& processor, std::uint64_t trap_ticks);
 
   /// An interrupt of this CPU.
-  Vcpu* interrupt(Processor& processor, std::uint64_t entered);
+  static Vcpu* interrupt(Processor& processor, std::uint64_t entered);
 
   /// A trap of the guest that this CPU executes.
   Vcpu* trap(Processor& processor, std::uint64_t entered);
@@ -39,7 +41,14 @@ class Hypervisor {
   void settle_errors(Processor& processor);
 
   [[nodiscard]] bool any_running() const;
-  [[nodiscard]] bool any_awaited() const;
+  /// All CPUs with slots begin at the same ticks, with the first slots and with the first cycles
+  /// that count: who asks first decides. 0: guests are awaited before those cycles.
+  /// @param earliest what the one that asks can keep
+  [[nodiscard]] std::uint64_t first_slot(std::uint64_t earliest);
+  [[nodiscard]] std::uint64_t first_cycle(std::uint64_t earliest);
+
+  /// A CPU with slots has done all that there was to do. After the last one of them, it finishes.
+  void end_run(std::uint32_t cpu);
 
   /// What a guest may know of its own partition; negative: Hypercall's errors.
   [[nodiscard]] std::int64_t statistic(const Partition& partition, std::uint64_t which) const;
@@ -48,10 +57,9 @@ class Hypervisor {
   /// be raised.
   [[nodiscard]] std::int64_t ring(const Partition& partition, std::uint64_t channel) const;
 
+ private:
   /// Tells all that was measured, and switches the board off.
   [[noreturn]] void finish();
-
- private:
   [[nodiscard]] std::span<Partition> all() {
     return std::span(partitions_).first(configuration_->partitions);
   }
@@ -59,10 +67,12 @@ class Hypervisor {
     return std::span(partitions_).first(configuration_->partitions);
   }
   void build();
-  void start_others();
+  void prepare_slots();
+  void start_others() const;
   void tell_sources() const;
   void tell_partitions() const;
-  void tell_trace() const;
+  void add_cpu(Text<600>& line, std::uint32_t cpu) const;
+  void tell_traces() const;
   void tell_statistics() const;
   static Vcpu* idle_error(Processor& processor);
   Vcpu* idle_trap(Processor& processor, std::uint64_t entered);
@@ -70,8 +80,12 @@ class Hypervisor {
 
   const Configuration* configuration_ = nullptr;
   std::array<Partition, Configuration::most_partitions> partitions_;
-  Tdma tdma_;
-  std::uint64_t trap_ticks_ = 0;
+  TdmaPlan plan_;
+  Dispatcher::Room room_;
+  std::array<Tdma, Configuration::most_cpus> tdmas_;
+  std::atomic<BitSet> unfinished_;  ///< CPUs with slots
+  std::atomic<std::uint64_t> first_slot_;
+  std::atomic<std::uint64_t> first_cycle_;
 };
 
 extern Hypervisor hypervisor;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the hypervisor tells when all is over, as frames on the console: what it is, the trace, the
 // statistics.
+#include <algorithm>
 #include <atomic>
+#include <bit>
 
 #include "aarch64/console.hpp"
 #include "aarch64/power.hpp"
@@ -62,18 +64,27 @@ void fail(std::string_view reason) {
   Power::off();
 }
 
-void Hypervisor::tell_trace() const {
-  File::begin("trace.bin");
-  tdma_.trace().each([&](const TraceRecord& record) {
-    File::add({reinterpret_cast<const char*>(&record), sizeof record});
-  });
-  File::end();
+/// Of the first CPU trace.bin, of CPU 1 trace-1.bin, and so on.
+void Hypervisor::tell_traces() const {
+  for (BitSet rest = plan_.cpus_with_slots(); rest != 0; rest &= rest - 1) {
+    const auto cpu = static_cast<std::uint32_t>(std::countr_zero(rest));
+    Text<16> name;
+    name.add("trace");
+    if (cpu > 0) name.add("-").add(cpu);
+    File::begin(name.add(".bin").view());
+    tdmas_[cpu].trace().each([&](const TraceRecord& record) {
+      File::add({reinterpret_cast<const char*>(&record), sizeof record});
+    });
+    File::end();
+  }
 }
 
 void Hypervisor::tell_sources() const {
-  const auto sources = static_cast<std::uint16_t>(tdma_.dispatcher().sources());
+  const auto sources = static_cast<std::uint16_t>(configuration_->sources);
   for (std::uint16_t i = 0; i < sources; ++i) {
-    const SourceStatistics& figures = tdma_.dispatcher().statistics(i);
+    const auto partition = static_cast<PartitionIndex>(configuration_->source[i].partition);
+    const Tdma& tdma = tdmas_[partitions_[partition].cpu()];
+    const SourceStatistics& figures = tdma.dispatcher().statistics(i);
     Line line;
     line.add(i == 0 ? "" : ",").add(R"({"name":")").add(text_of(configuration_->source[i].name));
     line.add("\"");
@@ -87,15 +98,13 @@ void Hypervisor::tell_sources() const {
     add_figure(line, "overflowed", figures.overflowed);
     add_figure(line, "dropped", figures.dropped);
     add_figure(line, "masked", figures.masked);
-    add_figure(line, "longest_queue",
-               tdma_.run().longest_queue(
-                   static_cast<PartitionIndex>(configuration_->source[i].partition)));
+    add_figure(line, "longest_queue", tdma.run().longest_queue(partition));
     add_figure(line, "min_ticks", figures.completed > 0 ? ticks(figures.least_latency) : 0);
     add_figure(line, "max_ticks", ticks(figures.most_latency));
     add_figure(line, "sum_ticks", ticks(figures.all_latencies));
     File::add(line.view());
     Text<1600> learned;
-    add_learned(learned, tdma_.dispatcher().monitor(i));
+    add_learned(learned, tdma.dispatcher().monitor(i));
     File::add(learned.view());
   }
 }
@@ -116,22 +125,40 @@ void Hypervisor::tell_partitions() const {
   }
 }
 
+/// What is of one CPU; of slots and a trace it may have none.
+void Hypervisor::add_cpu(Text<600>& line, std::uint32_t cpu) const {
+  const Tdma& tdma = tdmas_[cpu];
+  const Processor& processor = processors[cpu];
+  line.add("\"cpu\":").add(cpu);
+  add_figure(line, "epoch_tick", static_cast<std::uint64_t>(tdma.run().epoch().ns()));
+  add_figure(line, "cycles", tdma.run().cycles());
+  add_figure(line, "trap_ticks", std::max(tdma.trap_ticks(), processor.trap_ticks));
+  add_figure(line, "longest_service_ticks", processor.longest_service);
+  add_figure(line, "spurious_entries", processor.spurious);
+  add_figure(line, "records_written", tdma.trace().written());
+  add_figure(line, "records_kept", tdma.trace().kept());
+  add_figure(line, "latest_slot_ticks", ticks(tdma.run().latest_slot()));
+}
+
+/// The first CPU with slots, then what is of the whole board, then other CPUs with slots.
 void Hypervisor::tell_statistics() const {
+  BitSet others = plan_.cpus_with_slots();
   File::begin("statistics.json");
   Line line;
-  line.add("{\"counter_hz\":").add(CntFrequency::read());
-  add_figure(line, "epoch_tick", static_cast<std::uint64_t>(tdma_.run().epoch().ns()));
-  add_figure(line, "cycles", tdma_.run().cycles());
-  add_figure(line, "trap_ticks", configuration_->slots > 0 ? tdma_.trap_ticks() : trap_ticks_);
-  add_figure(line, "longest_service_ticks", processors[0].longest_service);
-  add_figure(line, "spurious_entries", processors[0].spurious);
-  add_figure(line, "records_written", tdma_.trace().written());
-  add_figure(line, "records_kept", tdma_.trace().kept());
-  add_figure(line, "latest_slot_ticks", ticks(tdma_.run().latest_slot()));
+  line.add("{");
+  add_cpu(line, others == 0 ? 0 : static_cast<std::uint32_t>(std::countr_zero(others)));
+  add_figure(line, "counter_hz", CntFrequency::read());
   std::uint64_t idle_errors = 0;
   for (const Processor& each : processors) idle_errors += each.idle_errors;
   add_figure(line, "idle_errors", idle_errors);
-  File::add(line.add(",\"sources\":[").view());
+  File::add(line.add(",\"others\":[").view());
+  for (others &= others - 1; others != 0; others &= others - 1) {
+    Line other;
+    other.add("{");
+    add_cpu(other, static_cast<std::uint32_t>(std::countr_zero(others)));
+    File::add(other.add((others & (others - 1)) == 0 ? "}" : "},").view());
+  }
+  File::add("],\"sources\":[");
   tell_sources();
   File::add("],\"partitions\":[");
   tell_partitions();
@@ -145,7 +172,7 @@ void Hypervisor::finish() {
   Console::take();
   Console::drain();
   tell_hello();
-  if (configuration_->slots > 0) tell_trace();
+  tell_traces();
   tell_statistics();
   output().end({});
   Power::off();

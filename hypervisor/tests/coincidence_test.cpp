@@ -14,6 +14,7 @@
 
 #include "dispatcher.hpp"
 #include "model.hpp"
+#include "roomy.hpp"
 
 namespace {
 
@@ -136,7 +137,7 @@ class Pair {
 
  private:
   static Dispatcher& dispatcher() {
-    static Dispatcher one;
+    static Roomy<Dispatcher> one;
     return one;
   }
 

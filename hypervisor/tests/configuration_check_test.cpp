@@ -44,7 +44,7 @@ Configuration fine() {
   made.memory_end = 0x8000'0000;
   made.arrivals = 0x4060'0000;
   made.trace = 0x4080'0000;
-  made.trace_records = 1000;
+  made.cpu[0].trace_records = 1000;
   for (std::uint32_t i = 0; i < 2; ++i) {
     PartitionEntry& each = made.partition[i];
     each.memory = 0x5000'0000 + (4 * mebibyte * i);
@@ -120,13 +120,15 @@ INSTANTIATE_TEST_SUITE_P(
               }},
         Wrong{"partition: a watchdog needs slots",
               [](auto& made) {
+                made.slots = 1;
                 made.partition[1].watchdog_ns = 1;
                 made.partition[1].cpu = 1;
               }},
         Wrong{"slot: no such partition", [](auto& made) { made.slot[1].partition = 2; }},
-        Wrong{"slot: not of the first CPU", [](auto& made) { made.partition[1].cpu = 1; }},
+        Wrong{"slot: no such partition", [](auto& made) { made.slot[1].partition = UINT32_MAX; }},
         Wrong{"partition: its CPU is another's",
               [](auto& made) {
+                made.slots = 1;
                 made.partitions = 3;
                 made.partition[2] = made.partition[0];
                 made.partition[2].memory = 0x6000'0000;
@@ -135,10 +137,16 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"partition: its CPU is another's", [](auto& made) { made.slots = made.sources = 0; }},
         Wrong{"slot: length", [](auto& made) { made.slot[0].length_ns = 0; }},
         Wrong{"slot: length", [](auto& made) { made.slot[1].length_ns = INT64_MAX; }},
-        Wrong{"source: there are no slots",
+        Wrong{"source: its CPU has no slots",
               [](auto& made) {
                 made.slots = 0;
                 made.partition[1].cpu = 1;
+              }},
+        Wrong{"source: its CPU has no slots",
+              [](auto& made) {
+                made.slots = 1;
+                made.partition[1].cpu = 1;
+                made.source[0].partition = 1;
               }},
         Wrong{"source: no such partition", [](auto& made) { made.source[0].partition = 2; }},
         Wrong{"source: interrupt not 32 to 1019",
@@ -215,7 +223,16 @@ INSTANTIATE_TEST_SUITE_P(
               }},
         Wrong{"arrivals: not in memory", [](auto& made) { made.arrival_count = UINT64_MAX; }},
         Wrong{"arrivals: not in memory", [](auto& made) { made.arrivals = 0x4020'0000; }},
-        Wrong{"trace: not in memory", [](auto& made) { made.trace_records = 1ULL << 33U; }},
+        Wrong{"trace: not in memory", [](auto& made) { made.cpu[0].trace_records = 1ULL << 33U; }},
+        Wrong{"trace: not in memory",
+              [](auto& made) {
+                made.cpu[6].trace_records = UINT64_MAX;  // their sum is small
+                made.cpu[7].trace_records = 2;
+              }},
+        Wrong{"trace: not in memory",
+              [](auto& made) {
+                for (auto& each : made.cpu) each.trace_records = 1ULL << 23U;
+              }},
         Wrong{"memory of two overlaps",
               [](auto& made) { made.partition[1].memory = made.partition[0].memory; }},
         Wrong{"memory of two overlaps", [](auto& made) { made.trace = 0x5000'0000; }},
@@ -379,7 +396,7 @@ TEST(Channels, GoFromOnePartitionToAnotherWhoseSourceTheDoorbellIs) {
   EXPECT_EQ(told(sound, SourceEntry::is_device), "channel: its source is a device's");
 }
 
-TEST(Channels, HaveADoorbellAndAnEndOnTheFirstCpuOfTheirOwn) {
+TEST(Channels, HaveADoorbellOfTheirOwnAndStayOnOneCpu) {
   Configuration made = fine();
   made.channels = 2;
   made.channel[0] =
@@ -387,13 +404,35 @@ TEST(Channels, HaveADoorbellAndAnEndOnTheFirstCpuOfTheirOwn) {
   seal(made);
   EXPECT_EQ(problem_of(made, board), "channel: its source is another's");
   made.channels = 1;
-  made.slots = 1;
-  made.partition[1].cpu = 1;
+  for (const std::uint32_t slots : {1U, 2U}) {  // the sender has its CPU for itself, or by slots
+    made.slots = slots;
+    made.partition[1].cpu = 1;
+    seal(made);
+    EXPECT_EQ(problem_of(made, board), "channel: from one CPU to another");
+  }
+  made.partition[0].cpu = 1;
   seal(made);
-  EXPECT_EQ(problem_of(made, board), "channel: not of the first CPU");
+  EXPECT_EQ(problem_of(made, board), "");
   made.channels = Configuration::most_channels + 1;
   seal(made);
   EXPECT_EQ(problem_of(made, board), "counts out of range");
+}
+
+TEST(ConfigurationCheck, TakesSlotsOfEachCpu) {
+  Configuration made = fine();
+  made.partitions = 4;
+  made.slots = 3;
+  for (const std::uint32_t i : {2U, 3U}) {
+    made.partition[i] = made.partition[0];
+    made.partition[i].memory = 0x6000'0000 + (4 * mebibyte * i);
+    made.partition[i].cpu = i;
+  }
+  made.partition[1].cpu = 2;  // shared with partition 2; partition 3 has CPU 3 for itself
+  made.slot[2] = {.partition = 2, .reserved = 0, .length_ns = 1'000'000};
+  made.source[0].partition = 2;
+  made.cpu[2].trace_records = 10;
+  seal(made);
+  EXPECT_EQ(problem_of(made, board), "");
 }
 
 TEST(ConfigurationCheck, NoticesEveryChangedByte) {

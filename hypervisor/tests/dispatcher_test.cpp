@@ -19,6 +19,7 @@
 #include "latenz/simulator.hpp"
 #include "latenz/split_mix.hpp"
 #include "random_system.hpp"
+#include "roomy.hpp"
 #include "two_partitions.hpp"
 
 namespace {
@@ -49,7 +50,7 @@ void expect_balance(const SourceStatistics& statistics) {
 
 TEST(Slots, BeforeTheFirstOneNobodyRunsAndItsEdgeIsTheEpoch) {
   const PlannedSlot slots[] = {{0, Duration(100)}};
-  const auto dispatcher = std::make_unique<latenz::hypervisor::Dispatcher>();
+  const auto dispatcher = std::make_unique<Roomy<latenz::hypervisor::Dispatcher>>();
   dispatcher->begin({.mode = Mode::carry, .slots = slots, .sources = {}, .epoch = Instant(1234)});
   EXPECT_EQ(dispatcher->next().partition, nobody);
   EXPECT_EQ(dispatcher->slot_end(), Instant(1234));
@@ -63,7 +64,7 @@ TEST(Slots, EdgesAreAbsoluteHoweverManyCyclesHavePassed) {
   const PlannedSlot slots[] = {{0, Duration(6'000'001)}, {1, Duration(333)}, {0, Duration(17)}};
   const std::int64_t offsets[] = {0, 6'000'001, 6'000'334};
   constexpr std::int64_t cycle = 6'000'351;
-  const auto dispatcher = std::make_unique<latenz::hypervisor::Dispatcher>();
+  const auto dispatcher = std::make_unique<Roomy<latenz::hypervisor::Dispatcher>>();
   dispatcher->begin({.mode = Mode::carry, .slots = slots, .sources = {}, .epoch = Instant(99)});
   for (std::int64_t k = 0; k < 15'000'000; ++k) {  // a day of such cycles
     for (std::size_t i = 0; i < 3; ++i) {
@@ -76,7 +77,7 @@ TEST(Slots, EdgesAreAbsoluteHoweverManyCyclesHavePassed) {
 
 TEST(Slots, OneForEverNeverEnds) {
   const PlannedSlot slots[] = {{0, Duration::unbounded()}};
-  const auto dispatcher = std::make_unique<latenz::hypervisor::Dispatcher>();
+  const auto dispatcher = std::make_unique<Roomy<latenz::hypervisor::Dispatcher>>();
   dispatcher->begin({.mode = Mode::plain, .slots = slots, .sources = {}, .epoch = Instant(99)});
   dispatcher->start_slot();
   EXPECT_EQ(dispatcher->slot_end(), Instant::never());

@@ -88,6 +88,7 @@ enum class Guests : std::uint8_t {
 struct Account {
   Board* board;
   const latenz::System* system;
+  std::uint16_t first_source = 0;  ///< of the system, in the configuration
   std::vector<latenz::IrqRecord> irqs;
   std::uint64_t visits = 0;  ///< in which the dispatcher was asked what runs
   bool top_is_paid = false;
@@ -97,12 +98,15 @@ struct Account {
   Duration longest_overrun = Duration(INT64_MIN);  ///< of jobs, beyond their budgets
 
   void take(Duration time) const { board->now += ticks(time); }
+  [[nodiscard]] const latenz::Source& source(std::uint16_t index) const {
+    return system->sources()[index - first_source];
+  }
 };
 
 /// The hypervisor's dispatcher; each decision takes what it costs.
 class Dispatcher : public latenz::hypervisor::BasicDispatcher<64> {
  public:
-  /// One for all: who makes a dispatcher knows of none.
+  /// That of the CPU that does something: who makes a dispatcher knows of none.
   static inline Account* account_ = nullptr;
 
   // In place of the base's, which nobody calls through it.
@@ -117,7 +121,7 @@ class Dispatcher : public latenz::hypervisor::BasicDispatcher<64> {
     note_event(arrival);
     const latenz::hypervisor::Top top = BasicDispatcher::decide(source, arrival);
     if (!account_->top_is_paid) {
-      take_beside_job(account_->system->sources()[source].top);
+      take_beside_job(account_->source(source).top);
       if (top.asked) take_beside_job(account_->system->costs().monitor);
     }
     account_->top_is_paid = false;
@@ -126,7 +130,8 @@ class Dispatcher : public latenz::hypervisor::BasicDispatcher<64> {
 
   latenz::hypervisor::Finished finish_bottom(Instant now) {
     const latenz::hypervisor::Finished ended = BasicDispatcher::finish_bottom(now);
-    account_->irqs.push_back({ended.source, ended.handling, ended.arrival, ended.top_start, now});
+    const auto source = static_cast<std::uint16_t>(ended.source - account_->first_source);
+    account_->irqs.push_back({source, ended.handling, ended.arrival, ended.top_start, now});
     if (in_job_ && queue(partition_).empty()) nothing_left_ = now;
     return ended;
   }
@@ -187,36 +192,43 @@ struct Machine {
   void finish_writes() const { board->finish_writes(); }
   [[nodiscard]] fake::Distributor distributor() const { return {board}; }
   [[nodiscard]] static bool any_running() { return true; }
-  [[nodiscard]] static bool any_awaited() { return false; }
+  [[nodiscard]] static Tick first_slot(Tick earliest) { return earliest; }
+  [[nodiscard]] static Tick first_cycle(Tick earliest) { return earliest; }
   void settle_errors(const Processor& /*processor*/) const {}
-  void finish() const { board->finished = true; }
+  void end_run(std::uint32_t /*cpu*/) const { board->finished = true; }
 };
 
 using Tdma = latenz::hypervisor::BasicTdma<Machine>;
 
-/// The configuration that the hypervisor would get for a system.
+/// The configuration that the hypervisor would get for systems that have a CPU each.
 class Configured {
  public:
   using Times = std::vector<std::vector<std::int64_t>>;
   static constexpr std::uint32_t first_interrupt = 40;
 
-  Configured(const latenz::System& system, latenz::Mode mode, const Times& times)
+  explicit Configured(latenz::Mode mode)
       : configuration_(std::make_unique<latenz::hypervisor::Configuration>()) {
     configuration_->mode = static_cast<latenz::hypervisor::Mode>(mode);
-    configuration_->partitions = static_cast<std::uint32_t>(system.partitions());
-    for (const latenz::Slot& slot : system.table().slots()) {
-      configuration_->slot[configuration_->slots++] = {
-          .partition = slot.partition, .reserved = 0, .length_ns = ticks(slot.length)};
-    }
-    for (const latenz::Source& source : system.sources()) add(source);
-    list(times);
+    configuration_->arrival_repeats = 1;
   }
 
-  /// Each source is limited to one IRQ in a period (R7).
-  void limit(const std::vector<Tick>& periods) {
-    for (std::size_t i = 0; i < periods.size(); ++i) {
-      configuration_->source[i].limit_period_ns = periods[i];
+  void add(const latenz::System& system, std::uint32_t cpu, const Times& times,
+           const std::vector<Tick>& limits) {
+    const std::uint32_t first = configuration_->partitions;
+    const std::uint32_t first_source = configuration_->sources;
+    configuration_->partitions += static_cast<std::uint32_t>(system.partitions());
+    for (std::uint32_t i = first; i < configuration_->partitions; ++i) {
+      configuration_->partition[i].cpu = cpu;
     }
+    for (const latenz::Slot& slot : system.table().slots()) {
+      configuration_->slot[configuration_->slots++] = {
+          .partition = first + slot.partition, .reserved = 0, .length_ns = ticks(slot.length)};
+    }
+    for (const latenz::Source& source : system.sources()) add(source, first);
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+      configuration_->source[first_source + i].limit_period_ns = limits[i];
+    }
+    list(times, first_source);
   }
 
   [[nodiscard]] const latenz::hypervisor::Configuration& operator*() const {
@@ -224,10 +236,10 @@ class Configured {
   }
 
  private:
-  void add(const latenz::Source& source) {
+  void add(const latenz::Source& source, std::uint32_t first_partition) {
     const std::uint32_t index = configuration_->sources++;
     latenz::hypervisor::SourceEntry& entry = configuration_->source[index];
-    entry.partition = source.partition;
+    entry.partition = first_partition + source.partition;
     entry.interrupt = first_interrupt + index;
     entry.bottom_ns = ticks(source.bottom);
     entry.first_distance = distances_;
@@ -239,15 +251,15 @@ class Configured {
     }
   }
 
-  void list(const Times& times) {
+  void list(const Times& times, std::uint32_t first_source) {
     for (std::uint32_t i = 0; i < times.size(); ++i) {
       for (const std::int64_t at : times[i]) {
-        arrivals_.push_back({.time_ns = static_cast<Tick>(at), .source = i, .reserved = 0});
+        arrivals_.push_back(
+            {.time_ns = static_cast<Tick>(at), .source = first_source + i, .reserved = 0});
       }
     }
     configuration_->arrivals = reinterpret_cast<std::uint64_t>(arrivals_.data());
     configuration_->arrival_count = arrivals_.size();
-    configuration_->arrival_repeats = 1;
   }
 
   std::unique_ptr<latenz::hypervisor::Configuration> configuration_;
@@ -255,41 +267,86 @@ class Configured {
   std::uint32_t distances_ = 0;
 };
 
-/// A system on a board, from its first slot until every interrupt has been handled.
+/// What CPUs of a board have together.
+struct Together {
+  explicit Together(latenz::Mode mode) : configured(mode), room(std::make_unique<Room>()) {}
+
+  using Room = Dispatcher::Room;
+
+  /// All that is configured is.
+  void plan_all() { plan.make(*configured, latenz::hypervisor::Clock(Machine::counter_hz())); }
+
+  Configured configured;
+  latenz::hypervisor::TdmaPlan plan;
+  std::unique_ptr<Room> room;
+  std::vector<Partition> partitions;
+};
+
+/// A system on a CPU, from its first slot until every interrupt has been handled. Each CPU of a
+/// board has a time of its own.
 class Run {
  public:
   /// @param delay ticks from an interrupt's reason to its signal
   /// @param limits a period for each source (R7); without them there are none
   Run(const latenz::System& system, latenz::Mode mode, const Configured::Times& times, Tick delay,
       TopHandlers tops, Guests guests = Guests::honest, const std::vector<Tick>& limits = {})
+      : Run(std::make_shared<Together>(mode), 0, system, mode, times, delay, tops, guests, limits) {
+    prepare();
+  }
+
+  /// On a CPU of a board that has several: when all of them are made, each is to be prepared.
+  Run(std::shared_ptr<Together> together, std::uint32_t cpu, const latenz::System& system,
+      latenz::Mode mode, const Configured::Times& times, Tick delay, TopHandlers tops,
+      Guests guests, const std::vector<Tick>& limits)
       : system_(system),
         mode_(mode),
-        configured_(system, mode, times),
+        together_(std::move(together)),
+        cpu_(cpu),
         board_(delay),
-        account_{.board = &board_, .system = &system, .irqs = {}},
+        account_{.board = &board_,
+                 .system = &system,
+                 .first_source = static_cast<std::uint16_t>((*together_->configured).sources),
+                 .irqs = {}},
         processor_(board_),
         tdma_(std::make_unique<Tdma>(Machine(&board_))),
         tops_(tops),
         guests_(guests) {
-    Dispatcher::account_ = &account_;
-    configured_.limit(limits);
-    for (std::uint32_t i = 0; i < (*configured_).partitions; ++i) {
-      partitions_.emplace_back(board_);
-      begin(partitions_.back().vcpu, i);
+    together_->configured.add(system, cpu, times, limits);
+    for (auto i = together_->partitions.size(); i < (*together_->configured).partitions; ++i) {
+      together_->partitions.emplace_back(board_);
+      begin(together_->partitions.back().vcpu, static_cast<std::uint32_t>(i));
     }
     processor_.idle.gic.reset();
-    tdma_->prepare(*configured_, partitions_);
   }
 
+  void prepare() {
+    if (cpu_ == 0) together_->plan_all();
+    tdma_->prepare(together_->plan, cpu_, together_->partitions, *together_->room);
+  }
+
+  /// Until it has done all.
   void run() {
-    processor_.idle.load();
-    Vcpu* runs = tdma_->start(processor_, 0);
-    for (std::uint64_t steps = 0; !board_.finished; ++steps) {
+    start();
+    for (std::uint64_t steps = 0; !done(); ++steps) {
       if (steps > most_steps) throw std::runtime_error("the hypervisor does not end");
-      execute(*runs);
-      if (board_.next_signal() <= board_.now) runs = interrupt();
+      step();
     }
   }
+
+  void start() {
+    Dispatcher::account_ = &account_;
+    processor_.idle.load();
+    runs_ = tdma_->start(processor_, 0);
+  }
+
+  /// Until the next interrupt has been served, or the guest has done something.
+  void step() {
+    Dispatcher::account_ = &account_;
+    execute(*runs_);
+    if (board_.next_signal() <= board_.now) runs_ = interrupt();
+  }
+
+  [[nodiscard]] bool done() const { return board_.finished; }
 
   /// In the order of their ends, times from the first slot's start on.
   [[nodiscard]] std::vector<latenz::IrqRecord> irqs() const {
@@ -320,8 +377,8 @@ class Run {
     using latenz::hypervisor::Gicd;
     vcpu.partition = static_cast<latenz::hypervisor::PartitionIndex>(index);
     vcpu.gic.own(InterruptId::virtual_timer, false);
-    for (std::uint32_t i = 0; i < (*configured_).sources; ++i) {
-      if (system_.sources()[i].partition == index) {
+    for (std::uint32_t i = 0; i < (*together_->configured).sources; ++i) {
+      if ((*together_->configured).source[i].partition == index) {
         vcpu.gic.watch(Configured::first_interrupt + i);
       }
     }
@@ -373,12 +430,16 @@ class Run {
   bool take_interrupt(Vcpu& guest) {
     for (unsigned i = 0; i < board_.list.size(); ++i) {
       if (!ListEntry::only_pends(board_.list[i])) continue;
-      const std::uint32_t source = ListEntry::id(board_.list[i]) - Configured::first_interrupt;
-      guest.left = ticks(system_.sources()[source].bottom);
+      guest.left = ticks(source_of(board_.list[i]).bottom);
       board_.set_list(i, (board_.list[i] & ~ListEntry::pending) | ListEntry::active);
       return true;
     }
     return false;
+  }
+
+  [[nodiscard]] const latenz::Source& source_of(std::uint32_t entry) const {
+    return account_.source(
+        static_cast<std::uint16_t>(ListEntry::id(entry) - Configured::first_interrupt));
   }
 
   void end_handler() {
@@ -415,8 +476,7 @@ class Run {
   void pay_top_handler() {
     for (const std::uint32_t entry : board_.list) {
       if (!ListEntry::only_pends(entry)) continue;
-      const latenz::Source& source =
-          system_.sources()[ListEntry::id(entry) - Configured::first_interrupt];
+      const latenz::Source& source = source_of(entry);
       account_.take(source.top);
       if (mode_ == latenz::Mode::carry && source.monitor) account_.take(system_.costs().monitor);
       account_.top_is_paid = true;
@@ -425,12 +485,13 @@ class Run {
 
   const latenz::System& system_;
   latenz::Mode mode_;
-  Configured configured_;
+  std::shared_ptr<Together> together_;
+  std::uint32_t cpu_;
   Board board_;
   Account account_;
   Processor processor_;
-  std::vector<Partition> partitions_;
   std::unique_ptr<Tdma> tdma_;
+  Vcpu* runs_ = nullptr;
   TopHandlers tops_;
   Guests guests_;
   std::uint64_t short_ways_ = 0;

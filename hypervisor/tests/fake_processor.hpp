@@ -14,6 +14,7 @@
 #include "latenz/system.hpp"
 #include "planned_system.hpp"
 #include "recorder.hpp"
+#include "roomy.hpp"
 
 /// How the scheduler and the context switches around a job are carried out.
 enum class Sections : std::uint8_t {
@@ -60,7 +61,7 @@ class FakeProcessor {
 
   /// One for all: it is large, and begin() is to forget everything.
   static Dispatcher& dispatcher() {
-    static Dispatcher one;
+    static Roomy<Dispatcher> one;
     return one;
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled with -ffreestanding, no exceptions, no RTTI: the dispatcher keeps its promise, and a
-// static one is zero until it begins.
+// static one is zero until it begins, with its room.
 #include <cstdint>
 
 #include "dispatcher.hpp"
@@ -8,11 +8,15 @@
 
 namespace {
 
+constinit latenz::hypervisor::Dispatcher::Room room;
 constinit latenz::hypervisor::Dispatcher dispatcher;
 
 }  // namespace
 
-void begin(const latenz::hypervisor::DispatcherPlan& plan) { dispatcher.begin(plan); }
+void begin(const latenz::hypervisor::DispatcherPlan& plan) {
+  dispatcher.use(room);
+  dispatcher.begin(plan);
+}
 
 void start_slot() { dispatcher.start_slot(); }
 

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -31,6 +34,7 @@ using latenz::System;
 using Times = std::vector<std::vector<std::int64_t>>;
 
 constexpr Mode modes[] = {Mode::plain, Mode::paper, Mode::carry};
+constexpr std::size_t most_partitions = latenz::hypervisor::Configuration::most_partitions;
 constexpr Tick delays[] = {0, 1, 30, 100, 300};
 
 /// More of them by LATENZ_TDMA_SYSTEMS: 20,000 take two minutes.
@@ -116,6 +120,26 @@ Times storms(SystemGenerator& generator, std::size_t sources, std::size_t irqs) 
   return times;
 }
 
+/// What two systems do that have a CPU each of one board, which go on in any order.
+std::array<std::vector<IrqRecord>, 2> beside_each_other(std::span<const System, 2> systems,
+                                                        Mode mode, std::span<const Times, 2> times,
+                                                        SystemGenerator& generator) {
+  const auto together = std::make_shared<fake::Together>(mode);
+  together->partitions.reserve(most_partitions);
+  const auto on = [&](std::uint32_t cpu) {
+    return std::make_unique<fake::Run>(together, cpu, systems[cpu], mode, times[cpu], 0,
+                                       TopHandlers::first, Guests::honest, std::vector<Tick>());
+  };
+  const std::array<std::unique_ptr<fake::Run>, 2> cpus = {on(0), on(1)};
+  for (const auto& each : cpus) each->prepare();
+  for (const auto& each : cpus) each->start();
+  while (!cpus[0]->done() || !cpus[1]->done()) {
+    fake::Run& next = *cpus[generator.one_in(2) ? 1 : 0];
+    if (!next.done()) next.step();
+  }
+  return {cpus[0]->irqs(), cpus[1]->irqs()};
+}
+
 /// How many IRQs of queues that have a bound, and how many of them are above it.
 struct Compared {
   std::size_t bounded = 0;
@@ -191,6 +215,27 @@ TEST(Tdma, LateSignalsChangeNoHandlingAndBoundsWithTheDelayHold) {
       EXPECT_EQ(without.above > 0, delay > 0) << "late " << delay;
     }
   }
+}
+
+TEST(Tdma, CpusBesideEachOtherRunAsIfEachWereAlone) {
+  SystemGenerator generator(15);
+  std::size_t irqs = 0;
+  for (int round = 0; round < random_systems(); ++round) {
+    const System systems[] = {generator.system(), generator.system()};
+    if (systems[0].partitions() + systems[1].partitions() > most_partitions) continue;
+    const Times times[] = {generator.arrivals(systems[0], 12), generator.arrivals(systems[1], 12)};
+    for (const Mode mode : modes) {
+      const auto found = beside_each_other(systems, mode, times, generator);
+      for (std::size_t i = 0; i < 2; ++i) {
+        fake::Run alone(systems[i], mode, times[i], 0, TopHandlers::first);
+        alone.run();
+        ASSERT_TRUE(std::ranges::equal(alone.irqs(), found[i], same))
+            << "round " << round << ", mode " << static_cast<int>(mode) << ", CPU " << i;
+        irqs += found[i].size();
+      }
+    }
+  }
+  EXPECT_GT(irqs, static_cast<std::size_t>(random_systems()) * 30);
 }
 
 TEST(Tdma, StormsBetweenEachOtherComeAsIfEachWereAlone) {

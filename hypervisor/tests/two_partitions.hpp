@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,7 +19,8 @@ class TwoPartitions : public latenz::hypervisor::BasicDispatcher<Capacity> {
 
   explicit TwoPartitions(Mode mode,
                          std::initializer_list<latenz::hypervisor::PlannedSource> sources)
-      : sources_(sources) {
+      : sources_(sources), room_(std::make_unique<latenz::hypervisor::DispatcherRoom<Capacity>>()) {
+    this->use(*room_);
     this->begin({.mode = mode, .slots = slots, .sources = sources_, .epoch = {}});
   }
 
@@ -71,4 +73,5 @@ class TwoPartitions : public latenz::hypervisor::BasicDispatcher<Capacity> {
   static constexpr latenz::Duration slot = latenz::Duration(100);
   static constexpr latenz::hypervisor::PlannedSlot slots[] = {{0, slot}, {1, slot}};
   std::vector<latenz::hypervisor::PlannedSource> sources_;
+  std::unique_ptr<latenz::hypervisor::DispatcherRoom<Capacity>> room_;
 };

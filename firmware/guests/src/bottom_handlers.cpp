@@ -32,14 +32,15 @@ extern "C" {
 void (*interrupt_handler)() = handle_interrupt;  // for vectors.S
 }
 
-void start_bottom_handlers() {
+void start_bottom_handlers(std::uint32_t share) {
   const InformationPage& known = information();
   Burn::calibrate();
   const std::uint32_t sources =
       std::min<std::uint32_t>(known.sources, InformationPage::most_sources);
   for (std::uint32_t i = 0; i < sources; ++i) {
     const auto& source = known.source[i];
-    const std::uint64_t spent_ns = source.bottom_ns - std::min(margin_ns, source.bottom_ns / 2);
+    const std::uint64_t own_ns = source.bottom_ns / share;
+    const std::uint64_t spent_ns = own_ns - std::min(margin_ns, own_ns / 2);
     turns_of_interrupt[source.interrupt % most_interrupts] =
         Burn::turns(spent_ns, known.counter_hz);
     Interrupts::start(source.interrupt);

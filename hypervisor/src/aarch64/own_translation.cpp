@@ -63,7 +63,7 @@ void OwnTranslation::add(const Configuration& configuration) {
   const bool built = map_around(configuration.arrivals,
                                 configuration.arrival_count * sizeof(ArrivalEntry), Stage1::data) &&
                      map_around(configuration.trace,
-                                configuration.trace_records * sizeof(TraceRecord), Stage1::data);
+                                configuration.trace_records() * sizeof(TraceRecord), Stage1::data);
   if (!built) fail("configuration: arrivals or trace overlap something");
   data_barrier();
   instruction_barrier();

@@ -83,10 +83,11 @@ void Partition::tell(const Configuration& configuration, std::uint32_t index) {
 }
 
 void Partition::tell_slots(const Configuration& configuration) {
-  information_.slots = configuration.slots;
   for (std::uint32_t i = 0; i < configuration.slots; ++i) {
     const SlotEntry& slot = configuration.slot[i];
-    information_.slot[i] = {information_.cycle_ns, slot.length_ns, slot.partition, 0};
+    if (configuration.cpu_of(slot.partition) != cpu()) continue;
+    information_.slot[information_.slots++] = {information_.cycle_ns, slot.length_ns,
+                                               slot.partition, 0};
     information_.cycle_ns += slot.length_ns;
   }
 }

@@ -10,16 +10,18 @@
 
 namespace latenz::hypervisor {
 
+class Tdma;
+
 struct Processor {
   static constexpr std::size_t most = 8;
 
   std::uint64_t stack_end = 0;  ///< vectors.S takes it from here
   std::uint32_t index = 0;
-  bool shares_time =
-      false;  ///< between partitions, by slots; else `running` never changes but by its end
+  Tdma* tdma = nullptr;  ///< shares its time by slots; null: `running` never changes but by its end
   Vcpu* running = nullptr;
   CpuInterface interface;
   Vcpu idle;                          ///< executed where no guest is to
+  std::uint64_t trap_ticks = 0;       ///< entering and leaving
   std::uint64_t longest_service = 0;  ///< ticks of the longest visit that was no other section's
   std::uint64_t spurious = 0;         ///< entries by an interrupt that was gone by then
   std::uint64_t idle_errors = 0;      ///< asynchronous errors of no guest

@@ -8,9 +8,14 @@
 namespace latenz::hypervisor {
 
 bool SharedCpu::any_running() { return hypervisor.any_running(); }
-bool SharedCpu::any_awaited() { return hypervisor.any_awaited(); }
+std::uint64_t SharedCpu::first_slot(std::uint64_t earliest) {
+  return hypervisor.first_slot(earliest);
+}
+std::uint64_t SharedCpu::first_cycle(std::uint64_t earliest) {
+  return hypervisor.first_cycle(earliest);
+}
 void SharedCpu::settle_errors(Processor& processor) { hypervisor.settle_errors(processor); }
-void SharedCpu::finish() { hypervisor.finish(); }
+void SharedCpu::end_run(std::uint32_t cpu) { hypervisor.end_run(cpu); }
 
 template class BasicTdma<SharedCpu>;
 

@@ -37,11 +37,13 @@ struct SharedCpu {
   static const Distributor& distributor() { return board_distributor; }
 
   static bool any_running();
-  static bool any_awaited();
+  static std::uint64_t first_slot(std::uint64_t earliest);
+  static std::uint64_t first_cycle(std::uint64_t earliest);
   static void settle_errors(Processor& processor);
-  [[noreturn]] static void finish();
+  static void end_run(std::uint32_t cpu);
 };
 
-using Tdma = BasicTdma<SharedCpu>;
+/// One for each CPU with slots.
+class Tdma : public BasicTdma<SharedCpu> {};
 
 }  // namespace latenz::hypervisor

@@ -9,12 +9,14 @@
 #include <span>
 
 #include "configuration.hpp"
+#include "dispatcher_plan.hpp"
 #include "latenz/time.hpp"
 
 namespace latenz::hypervisor {
 
 /// Goes through a list of arrivals, once or again and again. Each source goes through its own part
 /// of it, so that leaving out what a masked one has takes no time for what others have in between.
+/// What sources of other CPUs have is left out.
 class ArrivalList {
  public:
   /// Nothing is masked. Before it, nothing is to come.
@@ -22,20 +24,26 @@ class ArrivalList {
   ///                never decreasing
   /// @param period ticks from one time through the list to the next
   void begin(std::span<const ArrivalEntry> entries, std::uint64_t repeats, Duration period,
-             Instant epoch) {
+             Instant epoch, BitSet own_sources = ~BitSet{0}) {
     period_ = period;
-    sources_ = entries.empty() ? 0 : entries.back().source + 1;
-    for (std::uint32_t source = 0; source < sources_; ++source) {
-      const auto before = [&](const ArrivalEntry& each) { return each.source <= source; };
-      const auto end = std::ranges::partition_point(entries, before);
-      const auto count = static_cast<std::size_t>(end - entries.begin());
-      Part& part = parts_[source];
-      part = {entries.first(count), 0, count == 0 ? 0 : repeats, epoch, Instant::never()};
-      go_to(part, 0);
-      entries = entries.subspan(count);
+    count_ = 0;
+    while (!entries.empty()) {
+      const auto source = static_cast<std::uint16_t>(entries.front().source);
+      const auto same = [&](const ArrivalEntry& each) { return each.source == source; };
+      const auto end = std::ranges::partition_point(entries, same);
+      const auto length = static_cast<std::size_t>(end - entries.begin());
+      if ((own_sources & bit(source)) != 0) {
+        Part& part = parts_[count_++];
+        part = {entries.first(length), 0, repeats, epoch, Instant::never(), source};
+        go_to(part, 0);
+      }
+      entries = entries.subspan(length);
     }
     find_next();
   }
+
+  /// Whether anything was listed.
+  [[nodiscard]] bool has_any() const { return count_ > 0; }
 
   /// Nothing is to come any more, but of masked sources.
   [[nodiscard]] bool done() const { return !any_; }
@@ -44,32 +52,33 @@ class ArrivalList {
   [[nodiscard]] Instant time() const { return any_ ? time_ : Instant::never(); }
 
   /// Whose it is, at equal times the first in the order of the sources; only if not done.
-  [[nodiscard]] std::uint16_t source() const { return source_; }
+  [[nodiscard]] std::uint16_t source() const { return next_->source; }
 
   /// Takes as many steps as there are sources. Only if not done.
   void advance() {
-    Part& part = parts_[source_];
-    go_to(part, part.next + 1);
+    go_to(*next_, next_->next + 1);
     find_next();
   }
 
   /// Nothing of a source comes until it is unmasked.
   void mask(std::uint16_t source) {
-    if (source >= sources_) return;  // none of it is listed
-    parts_[source].time = Instant::never();
+    Part* const part = part_of(source);
+    if (part == nullptr) return;
+    part->time = Instant::never();
     find_next();
   }
 
   /// Leaves out what a masked source has before that time, and what comes then comes. It takes the
   /// same few steps for each doubling of what the source has, besides those of advance().
   void unmask(std::uint16_t source, Instant from) {
-    if (source >= sources_) return;
-    Part& part = parts_[source];
+    Part* const found = part_of(source);
+    if (found == nullptr) return;
+    Part& part = *found;
     const auto earlier = [&](const ArrivalEntry& each) { return time_of(part, each) < from; };
     do {
       const auto rest = part.entries.subspan(part.next);
-      const auto found = std::ranges::partition_point(rest, earlier);
-      go_to(part, part.next + static_cast<std::size_t>(found - rest.begin()));
+      const auto first = std::ranges::partition_point(rest, earlier);
+      go_to(part, part.next + static_cast<std::size_t>(first - rest.begin()));
     } while (part.time < from);
     find_next();
   }
@@ -81,7 +90,15 @@ class ArrivalList {
     std::uint64_t rounds_left;
     Instant round_start;
     Instant time;  ///< of the next one; never if it is masked or done
+    std::uint16_t source;
   };
+
+  /// Null if none of it is listed.
+  [[nodiscard]] Part* part_of(std::uint16_t source) {
+    Part* const end = parts_.data() + count_;
+    Part* const found = std::ranges::find(parts_.data(), end, source, &Part::source);
+    return found == end ? nullptr : found;
+  }
 
   [[nodiscard]] static Instant time_of(const Part& part, const ArrivalEntry& entry) {
     return part.round_start + Duration(static_cast<std::int64_t>(entry.time_ns));
@@ -99,10 +116,10 @@ class ArrivalList {
 
   void find_next() {
     time_ = Instant::never();
-    for (std::uint32_t source = 0; source < sources_; ++source) {
-      if (parts_[source].time >= time_) continue;
-      time_ = parts_[source].time;
-      source_ = static_cast<std::uint16_t>(source);
+    for (Part* part = parts_.data(); part != parts_.data() + count_; ++part) {
+      if (part->time >= time_) continue;
+      time_ = part->time;
+      next_ = part;
     }
     any_ = time_ < Instant::never();
   }
@@ -110,8 +127,8 @@ class ArrivalList {
   // All zero before begin(), so that it takes no place in an image.
   bool any_ = false;  ///< something is to come
   Instant time_;
-  std::uint16_t source_ = 0;
-  std::uint32_t sources_ = 0;  ///< the last one that has a part, and those before it
+  Part* next_ = nullptr;
+  std::size_t count_ = 0;  ///< of parts
   Duration period_;
   std::array<Part, Configuration::most_sources> parts_{};
 };

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -35,8 +36,12 @@ class BasicTdma {
   constexpr BasicTdma() = default;
   explicit constexpr BasicTdma(Machine machine) : machine_(machine) {}
 
-  /// Makes the plan. Arrivals are converted where they are.
-  void prepare(const Configuration& configuration, std::span<Partition> partitions);
+  /// Once, before it starts.
+  /// @param plan       of all CPUs; lives on
+  /// @param partitions those of all CPUs
+  /// @param room       of all CPUs' dispatchers
+  void prepare(const TdmaPlan& plan, std::uint32_t cpu, std::span<Partition> partitions,
+               Dispatcher::Room& room);
 
   /// Begins with the first slot; returns what is to be executed.
   Vcpu* start(Processor& processor, std::uint64_t trap_ticks);
@@ -48,7 +53,7 @@ class BasicTdma {
   /// After a trap of the guest that ended or restarted its partition.
   Vcpu* partition_changed(Processor& processor, std::uint64_t entered, Outcome outcome);
 
-  /// Whether doorbells can be rung: from the first cycle that counts to the end of the run.
+  /// Whether doorbells can be rung: from the first cycle that counts to the end of the CPU's run.
   [[nodiscard]] bool rings() const { return run_.measuring() && !all_raised(); }
 
   /// The running guest rings a doorbell: its source interrupts at the time of the call. What that
@@ -75,9 +80,18 @@ class BasicTdma {
 
   // From the first slot to the last:
   void begin_dispatcher(Instant epoch);
-  void measure_from_here();
+  bool measure_from_here();
   void end_if_all_is_done();
+  void end_run();
+  [[nodiscard]] std::uint64_t least_cycles() const {
+    return plan_->configuration().cpu[cpu_].least_cycles;
+  }
   [[nodiscard]] bool all_raised() const;
+  void each_own_partition(auto visit) const {
+    for (BitSet rest = plan_->partitions_of(cpu_); rest != 0; rest &= rest - 1) {
+      visit(partitions_[static_cast<std::size_t>(std::countr_zero(rest))]);
+    }
+  }
 
   // Events:
   [[nodiscard]] Instant next_event() const;
@@ -132,13 +146,14 @@ class BasicTdma {
   Unnoted unnoted_{};
   std::array<bool, Configuration::most_partitions> presented_{};
   std::span<Partition> partitions_;
+  const TdmaPlan* plan_ = nullptr;
+  std::uint32_t cpu_ = 0;
   Processor* processor_ = nullptr;
   ArrivalList arrivals_;
   TraceSections sections_;
   MeasuringRun run_;
   SourceDevices devices_;
   Dispatcher dispatcher_;
-  TdmaPlan plan_;
 };
 
 /// Time as a tick of the counter.

@@ -28,12 +28,13 @@ inline constexpr std::uint64_t time_to_begin_ns = 400'000;
 // --- From the first slot to the last -------------------------------------------------------------
 
 template <SharedMachine Machine>
-void BasicTdma<Machine>::prepare(const Configuration& configuration,
-                                 std::span<Partition> partitions) {
-  const Clock clock(machine_.counter_hz());
+void BasicTdma<Machine>::prepare(const TdmaPlan& plan, std::uint32_t cpu,
+                                 std::span<Partition> partitions, Dispatcher::Room& room) {
+  plan_ = &plan;
+  cpu_ = cpu;
   partitions_ = partitions;
-  plan_.make(configuration, clock);
-  devices_.begin(plan_, machine_.distributor());
+  dispatcher_.use(room);
+  devices_.begin(plan, cpu, machine_.distributor());
 }
 
 template <SharedMachine Machine>
@@ -41,7 +42,8 @@ BasicTdma<Machine>::Vcpu* BasicTdma<Machine>::start(Processor& processor,
                                                     std::uint64_t trap_ticks) {
   const Clock clock(machine_.counter_hz());
   processor_ = &processor;
-  begin_dispatcher(instant_of(machine_.now() + clock.nearest(time_to_begin_ns)));
+  begin_dispatcher(
+      instant_of(machine_.first_slot(machine_.now() + clock.nearest(time_to_begin_ns))));
   const std::uint64_t began = machine_.now();
   leave(processor, {}, began, InterruptId::slot_timer);  // after its last stamp: counts as leaving
   trap_ticks_ = trap_ticks + (machine_.now() - began);
@@ -51,49 +53,59 @@ BasicTdma<Machine>::Vcpu* BasicTdma<Machine>::start(Processor& processor,
 /// @param epoch when the first slot begins; guests are told
 template <SharedMachine Machine>
 void BasicTdma<Machine>::begin_dispatcher(Instant epoch) {
-  dispatcher_.begin(plan_.from(epoch));
-  for (Partition& each : partitions_) each.tell_first_slot(tick_of(epoch));
+  dispatcher_.begin(plan_->from(epoch, cpu_));
+  each_own_partition([&](Partition& each) { each.tell_first_slot(tick_of(epoch)); });
 }
 
-/// All begins anew, a while from now: until then nothing runs.
+/// All begins anew, a while from now: until then nothing runs. Not while guests are awaited.
 template <SharedMachine Machine>
-void BasicTdma<Machine>::measure_from_here() {
+bool BasicTdma<Machine>::measure_from_here() {
   const Clock clock(machine_.counter_hz());
-  const Instant epoch = dispatcher_.slot_end() + clock.duration(time_to_begin_ns);
+  const Instant earliest = dispatcher_.slot_end() + clock.duration(time_to_begin_ns);
+  const std::uint64_t decided = machine_.first_cycle(tick_of(earliest));
+  if (decided == 0) return false;
+  const Instant epoch = instant_of(decided);
   begin_dispatcher(epoch);
-  for (const Partition& each : partitions_) {
+  each_own_partition([this](const Partition& each) {
     if (!each.is_running()) dispatcher_.stop(each.vcpu.partition);
     any_watched_ = any_watched_ || each.is_watched();
-  }
-  const Configuration& configuration = plan_.configuration();
-  arrivals_.begin(plan_.arrivals(), configuration.arrival_repeats, plan_.arrival_period(), epoch);
-  if ((configuration.flags & Configuration::trace_on) != 0) {
-    sections_.place(
-        {reinterpret_cast<TraceRecord*>(configuration.trace), configuration.trace_records});
-  }
+  });
+  arrivals_.begin(plan_->arrivals(), plan_->configuration().arrival_repeats,
+                  plan_->arrival_period(), epoch, plan_->sources_of(cpu_));
+  sections_.place(plan_->trace_of(cpu_));
   presented_.fill(false);
   sections_.forget();
   run_.begin(epoch);
   provoked_ = false;  // all this was nobody's
   arm_arrival_timer();
+  return true;
 }
 
+/// A list without any of this CPU's: the run ends when no guest runs.
 template <SharedMachine Machine>
 void BasicTdma<Machine>::end_if_all_is_done() {
-  if (plan_.configuration().arrival_count == 0) {
-    if (!machine_.any_running()) machine_.finish();
-    if (plan_.configuration().least_cycles == 0) return;
+  if (!arrivals_.has_any()) {
+    if (!machine_.any_running()) return end_run();
+    if (least_cycles() == 0) return;
   }
   if (!all_raised()) return;
   devices_.disable(machine_.distributor());
-  if (dispatcher_.idle() || run_.is_stuck(dispatcher_)) machine_.finish();
+  if (dispatcher_.idle() || run_.is_stuck(dispatcher_)) end_run();
+}
+
+/// What this CPU tells is complete. Its guests run on while others are not done.
+template <SharedMachine Machine>
+void BasicTdma<Machine>::end_run() {
+  run_.end();
+  sections_.end();
+  machine_.end_run(cpu_);
 }
 
 /// Nothing of the list is to come any more, and the run is long enough; devices never have done.
 template <SharedMachine Machine>
 bool BasicTdma<Machine>::all_raised() const {
   const bool none_waits = (dispatcher_.masked() & ~devices_.bits()) == 0;
-  return arrivals_.done() && none_waits && run_.cycles() >= plan_.configuration().least_cycles;
+  return arrivals_.done() && none_waits && run_.cycles() >= least_cycles();
 }
 
 // --- Events --------------------------------------------------------------------------------------
@@ -122,15 +134,13 @@ void BasicTdma<Machine>::serve_event() {
 template <SharedMachine Machine>
 void BasicTdma<Machine>::switch_slot() {
   const bool cycle_ends =
-      dispatcher_.owner() != nobody && dispatcher_.slot() + 1 == plan_.configuration().slots;
+      dispatcher_.owner() != nobody && dispatcher_.slot() + 1 == plan_->slots_of(cpu_);
   if (cycle_ends && run_.measuring()) {
     run_.count_cycle();
     end_if_all_is_done();
   }
-  if (cycle_ends && !run_.measuring() && !machine_.any_awaited()) {
-    measure_from_here();
-    return;
-  }
+  const bool awaits = !run_.measuring() && !run_.is_over();
+  if (cycle_ends && awaits && measure_from_here()) return;
   const PartitionIndex before = dispatcher_.owner();
   dispatcher_.start_slot();
   if (before == nobody && run_.measuring()) devices_.enable(machine_.distributor(), dispatcher_);
@@ -205,8 +215,8 @@ void BasicTdma<Machine>::raise_if_permitted(std::uint16_t source, Instant arriva
 /// interrupt controller keeps one edge of a masked line, and so does the list.
 template <SharedMachine Machine>
 void BasicTdma<Machine>::mask(std::uint16_t source, std::uint64_t began) {
-  open(TraceKind::limit, began, plan_.partition(source), source, 0, 0);
-  if (plan_.is_device(source)) {
+  open(TraceKind::limit, began, plan_->partition(source), source, 0, 0);
+  if (plan_->is_device(source)) {
     devices_.mask(machine_.distributor(), source);
   } else {
     arrivals_.mask(source);
@@ -218,11 +228,11 @@ template <SharedMachine Machine>
 void BasicTdma<Machine>::unmask() {
   for (std::uint32_t rest = dispatcher_.unmask(); rest != 0; rest &= rest - 1) {
     const auto source = static_cast<std::uint16_t>(std::countr_zero(rest));
-    if (!plan_.is_device(source)) {
+    if (!plan_->is_device(source)) {
       raise(source, dispatcher_.slot_start(), machine_.now());
       arrivals_.unmask(source, dispatcher_.slot_start());  // of its top handler's section
-    } else if (!dispatcher_.stopped(plan_.partition(source)) && !all_raised()) {
-      machine_.distributor().enable(plan_.interrupt(source));
+    } else if (!dispatcher_.stopped(plan_->partition(source)) && !all_raised()) {
+      machine_.distributor().enable(plan_->interrupt(source));
     }
   }
   arm_arrival_timer();
@@ -230,7 +240,7 @@ void BasicTdma<Machine>::unmask() {
 
 template <SharedMachine Machine>
 void BasicTdma<Machine>::raise(std::uint16_t source, Instant arrival, std::uint64_t began) {
-  const PartitionIndex partition = plan_.partition(source);
+  const PartitionIndex partition = plan_->partition(source);
   open(TraceKind::top_handler, began, partition, source, cut((instant_of(began) - arrival).ns()),
        0);
   const std::uint64_t asked = machine_.now();

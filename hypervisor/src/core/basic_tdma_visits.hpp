@@ -28,11 +28,11 @@ inline bool BasicTdma<Machine>::raise_in_own_slot(Processor& processor, std::uin
   const bool in_slot = arrival >= dispatcher_.slot_start() && arrival < dispatcher_.slot_end();
   if (!in_slot || arrival > instant_of(entered)) return false;
   const std::uint16_t source = arrivals_.source();
-  const PartitionIndex partition = plan_.partition(source);
+  const PartitionIndex partition = plan_->partition(source);
   if (vcpu.partition != partition || !dispatcher_.queue(partition).empty()) return false;
   short_way_ = false;
   presented_[partition] = true;
-  vcpu.gic.signal_new(plan_.interrupt(source));
+  vcpu.gic.signal_new(plan_->interrupt(source));
   arrivals_.advance();
   arm_arrival_timer();
   processor.interface.deactivate(InterruptId::arrival_timer);
@@ -68,7 +68,7 @@ void BasicTdma<Machine>::catch_up() {
   unnoted_.any = false;
   raise(unnoted_.source, unnoted_.arrival, unnoted_.began);
   close(unnoted_.ended);
-  open(TraceKind::catch_up, entered_, plan_.partition(unnoted_.source), unnoted_.source, 0, 0);
+  open(TraceKind::catch_up, entered_, plan_->partition(unnoted_.source), unnoted_.source, 0, 0);
   entered_ = machine_.now();
   close(entered_);
 }
@@ -137,11 +137,11 @@ void BasicTdma<Machine>::end_bottom_handlers(Processor& processor, std::uint64_t
     const auto& queue = dispatcher_.queue(vcpu.partition);
     if (queue.empty()) return;
     const std::uint16_t source = queue.head().source;
-    const SourceEntry& entry = plan_.configuration().source[source];
+    const SourceEntry& entry = plan_->configuration().source[source];
     if (entry.interrupt != id) return;
     presented_[vcpu.partition] = false;
     provoked_ = false;
-    if (plan_.is_device(source)) processor.interface.deactivate(id);
+    if (plan_->is_device(source)) processor.interface.deactivate(id);
     const Finished finished = dispatcher_.finish_bottom(instant_of(entered));
     open(TraceKind::bottom_end, entered, vcpu.partition, finished.source,
          cut(finished.latency.ns()), static_cast<std::uint32_t>(finished.handling));
@@ -159,7 +159,7 @@ Next BasicTdma<Machine>::decide() {
     const Next next = dispatcher_.next();
     if (next.settled()) return next;
     provoked_ = false;
-    const PartitionIndex partition = plan_.partition(next.job_source);
+    const PartitionIndex partition = plan_->partition(next.job_source);
     if (next.job_ended) {
       open(TraceKind::job_end, began, partition, next.job_source,
            static_cast<std::uint32_t>(job_executed_), next.overrun ? 1 : 0);
@@ -230,7 +230,7 @@ void BasicTdma<Machine>::present(Vcpu& vcpu) {
   const auto& queue = dispatcher_.queue(vcpu.partition);
   if (queue.empty()) return;
   presented_[vcpu.partition] = true;
-  vcpu.gic.signal_new(plan_.interrupt(queue.head().source));
+  vcpu.gic.signal_new(plan_->interrupt(queue.head().source));
 }
 
 template <SharedMachine Machine>

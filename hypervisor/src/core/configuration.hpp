@@ -61,7 +61,8 @@ struct PartitionEntry {
   std::uint64_t watchdog_ns;        ///< its progress must not stay the same for so long; 0: it may
 };
 
-/// A slot of the TDMA cycle of the first CPU; no slot: one partition has it for itself.
+/// A slot of the TDMA cycle of its partition's CPU: those of a CPU are its cycle, in this order. A
+/// CPU without any has one partition at most.
 struct SlotEntry {
   std::uint32_t partition;
   std::uint32_t reserved;
@@ -113,7 +114,8 @@ struct ArrivalEntry {
   std::uint32_t reserved;
 };
 
-/// From one partition to another: memory, of which each has a mapping, and a doorbell.
+/// From one partition to another of the same CPU: memory, of which each has a mapping, and a
+/// doorbell.
 struct ChannelEntry {
   Name name;
   std::uint32_t sender;  ///< the partition whose calls raise the source
@@ -122,9 +124,15 @@ struct ChannelEntry {
   std::uint64_t size;
 };
 
+/// A CPU that is shared by slots.
+struct CpuEntry {
+  std::uint64_t trace_records;  ///< the last so many are kept
+  std::uint64_t least_cycles;   ///< TDMA cycles before its end, even if all is done
+};
+
 struct Configuration {
   static constexpr std::uint64_t expected_magic = 0x5648'5A4E'4554'414C;  ///< "LATENZHV"
-  static constexpr std::uint32_t current_version = 6;
+  static constexpr std::uint32_t current_version = 7;
   static constexpr std::uint64_t address = 0x4040'0000;  ///< on every board
   static constexpr std::size_t most_partitions = 8;
   static constexpr std::size_t most_slots = 64;
@@ -133,6 +141,7 @@ struct Configuration {
   static constexpr std::size_t most_interrupts = 32;
   static constexpr std::size_t most_distances = 1024;
   static constexpr std::size_t most_channels = 16;
+  static constexpr std::size_t most_cpus = 8;
   static constexpr std::uint32_t trace_on = 1U << 0U;
 
   std::uint64_t magic;
@@ -151,9 +160,7 @@ struct Configuration {
   std::uint64_t arrival_count;
   std::uint64_t arrival_repeats;    ///< the list is gone through so often, at least once
   std::uint64_t arrival_period_ns;  ///< from one time to the next
-  std::uint64_t trace;              ///< physical address of TraceRecord[]
-  std::uint64_t trace_records;      ///< the last so many are kept
-  std::uint64_t least_cycles;       ///< TDMA cycles before the end, even if all is done
+  std::uint64_t trace;  ///< physical address of TraceRecord[]: those of the CPUs, in their order
   BoardNumber board;
   std::uint32_t channels;
   std::array<PartitionEntry, most_partitions> partition;
@@ -163,13 +170,31 @@ struct Configuration {
   std::array<InterruptEntry, most_interrupts> interrupt;
   std::array<std::int64_t, most_distances> distance_ns;
   std::array<ChannelEntry, most_channels> channel;
+  std::array<CpuEntry, most_cpus> cpu;
+
+  [[nodiscard]] std::uint32_t cpu_of(std::uint32_t index) const { return partition[index].cpu; }
+
+  [[nodiscard]] bool has_slots(std::uint32_t which) const {
+    for (std::uint32_t i = 0; i < slots; ++i) {
+      if (cpu_of(slot[i].partition) == which) return true;
+    }
+    return false;
+  }
+
+  /// Records of the trace of all CPUs before one.
+  [[nodiscard]] std::uint64_t trace_records_before(std::size_t which) const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < which; ++i) sum += cpu[i].trace_records;
+    return sum;
+  }
+  [[nodiscard]] std::uint64_t trace_records() const { return trace_records_before(most_cpus); }
 };
 
 static_assert(sizeof(PartitionEntry) == 200 && sizeof(SlotEntry) == 16);
 static_assert(sizeof(SourceEntry) == 96 && sizeof(MappingEntry) == 32);
-static_assert(offsetof(Configuration, crc) == 16 && offsetof(Configuration, partition) == 120);
-static_assert(offsetof(Configuration, board) == 112, "start.S reads it");
-static_assert(sizeof(Configuration) == 120 + (8 * 200) + (64 * 16) + (32 * 96) + (32 * 32) +
-                                           (32 * 8) + (1024 * 8) + (16 * 56));
+static_assert(offsetof(Configuration, crc) == 16 && offsetof(Configuration, partition) == 104);
+static_assert(offsetof(Configuration, board) == 96, "start.S reads it");
+static_assert(sizeof(Configuration) == 104 + (8 * 200) + (64 * 16) + (32 * 96) + (32 * 32) +
+                                           (32 * 8) + (1024 * 8) + (16 * 56) + (8 * 16));
 
 }  // namespace latenz::hypervisor

@@ -91,13 +91,13 @@ std::string_view problem_of_health(const PartitionEntry& partition, bool has_slo
                                                   : std::string_view();
 }
 
-/// Only slots let partitions share a CPU, and only the first.
+/// Only slots let partitions share a CPU.
 std::string_view problem_of_cpus(const Configuration& configuration) {
   std::uint32_t taken = 0;
   for (const PartitionEntry& each :
        std::span(configuration.partition).first(configuration.partitions)) {
     const std::uint32_t bit = 1U << each.cpu;
-    const bool shared = each.cpu == 0 && configuration.slots > 0;
+    const bool shared = configuration.has_slots(each.cpu);
     if (!shared && (taken & bit) != 0) return "partition: its CPU is another's";
     taken |= bit;
   }
@@ -108,7 +108,6 @@ std::string_view problem_of_slots(const Configuration& configuration) {
   std::uint64_t cycle_ns = 0;
   for (const SlotEntry& slot : std::span(configuration.slot).first(configuration.slots)) {
     if (slot.partition >= configuration.partitions) return "slot: no such partition";
-    if (configuration.partition[slot.partition].cpu != 0) return "slot: not of the first CPU";
     if (slot.length_ns == 0 || slot.length_ns > INT64_MAX - cycle_ns) return "slot: length";
     cycle_ns += slot.length_ns;
   }
@@ -146,8 +145,10 @@ std::string_view problem_of_limit(const SourceEntry& source) {
 }
 
 std::string_view problem_of(const Configuration& configuration, const SourceEntry& source) {
-  if (configuration.slots == 0) return "source: there are no slots";
   if (source.partition >= configuration.partitions) return "source: no such partition";
+  if (!configuration.has_slots(configuration.cpu_of(source.partition))) {
+    return "source: its CPU has no slots";
+  }
   if (source.interrupt < first_guest_interrupt || source.interrupt >= guest_interrupts) {
     return "source: interrupt not 32 to 1019";
   }
@@ -259,7 +260,7 @@ std::string_view problem_of_claims(const Configuration& configuration, const Boa
   claims.add(Use::hypervisor, nobody, configuration.arrivals,
              configuration.arrival_count * sizeof(ArrivalEntry));
   claims.add(Use::hypervisor, nobody, configuration.trace,
-             configuration.trace_records * record_size);
+             configuration.trace_records() * record_size);
   for (std::uint32_t i = 0; i < configuration.partitions; ++i) {
     claim_for(claims, configuration.partition[i], i);
   }
@@ -277,8 +278,10 @@ std::string_view problem_of_places(const Configuration& configuration, const Boa
       !in_memory(configuration, configuration.arrivals, arrivals * sizeof(ArrivalEntry))) {
     return "arrivals: not in memory";
   }
-  const std::uint64_t records = configuration.trace_records;
-  if (records > most || !in_memory(configuration, configuration.trace, records * record_size)) {
+  const auto too_many = [](const CpuEntry& each) { return each.trace_records > most; };
+  const std::uint64_t records = configuration.trace_records();
+  if (std::ranges::any_of(configuration.cpu, too_many) ||
+      !in_memory(configuration, configuration.trace, records * record_size)) {
     return "trace: not in memory";
   }
   return problem_of_claims(configuration, board);
@@ -288,8 +291,10 @@ std::string_view problem_of(const Configuration& configuration, const ChannelEnt
   if (channel.sender >= configuration.partitions || channel.source >= configuration.sources) {
     return "channel: no such partition or source";
   }
-  if (configuration.partition[channel.sender].cpu != 0) return "channel: not of the first CPU";
   const SourceEntry& source = configuration.source[channel.source];
+  if (configuration.cpu_of(channel.sender) != configuration.cpu_of(source.partition)) {
+    return "channel: from one CPU to another";
+  }
   if (source.partition == channel.sender) return "channel: its sender is the receiver";
   if ((source.flags & SourceEntry::is_device) != 0) return "channel: its source is a device's";
   for (const ChannelEntry& each : configuration.channel) {
@@ -322,15 +327,15 @@ std::string_view problem_of(const Configuration& configuration, const BoardRules
   std::string_view problem =
       first_problem(configuration.partition, configuration.partitions,
                     [&](const auto& each) { return problem_of(configuration, each, board.cpus); });
+  // In turn, as each relies on what those before it have checked.
+  if (problem.empty()) problem = problem_of_slots(configuration);
+  if (problem.empty()) problem = problem_of_cpus(configuration);
   if (problem.empty()) {
     problem =
         first_problem(configuration.partition, configuration.partitions, [&](const auto& each) {
-          return problem_of_health(each, each.cpu == 0 && configuration.slots > 0);
+          return problem_of_health(each, configuration.has_slots(each.cpu));
         });
   }
-  // In turn, as each relies on what those before it have checked.
-  if (problem.empty()) problem = problem_of_cpus(configuration);
-  if (problem.empty()) problem = problem_of_slots(configuration);
   if (problem.empty()) {
     problem = first_problem(configuration.source, configuration.sources,
                             [&](const auto& each) { return problem_of(configuration, each); });

@@ -36,9 +36,36 @@
 
 namespace latenz::hypervisor {
 
-/// One for a processor. It has no constructor to run; begin() comes first. What it does for an
-/// event takes a bounded number of steps, whatever is pending: l in the monitor, the partitions for
-/// the order of their jobs, the sources where a queue had been full.
+/// What dispatchers keep of each source and each partition, which have one CPU. All zero until they
+/// begin, so that a static one takes no place in an image.
+template <std::size_t QueueCapacity>
+struct DispatcherRoom {
+  struct Source {
+    PartitionIndex partition = 0;
+    bool limited = false;
+    Duration bottom;
+    Instant permitted_from;  ///< by its limit
+    SourceStatistics statistics;
+    SourceMonitor monitor;
+    Late<Limit> limit;
+  };
+
+  struct Partition {
+    bool stopped = false;
+    std::uint16_t last_moved_in = 0;  ///< source of the last one that had waited
+    std::uint64_t outside = 0;        ///< IRQs that wait for room in the queue
+    Instant own_since;                ///< start of the last slot that made the partition the owner
+    IrqQueue<QueueCapacity> queue;
+    InterposedJobs<QueueCapacity> jobs;
+  };
+
+  std::array<Source, Configuration::most_sources> sources;
+  std::array<Partition, Configuration::most_partitions> partitions;
+};
+
+/// One for a processor. It has no constructor to run; use() and begin() come first. What it does
+/// for an event takes a bounded number of steps, whatever is pending: l in the monitor, the
+/// partitions for the order of their jobs, the sources where a queue had been full.
 ///
 /// An IRQ that finds its partition's queue full waits outside, only counted: the monitor is not
 /// asked, it is `delayed` whatever the slot, and enters the queue when there is room, before any
@@ -47,9 +74,18 @@ template <std::size_t QueueCapacity>
 class BasicDispatcher {
  public:
   using Queue = IrqQueue<QueueCapacity>;
+  using Room = DispatcherRoom<QueueCapacity>;
+
+  /// Once, before all else. Of the room it touches what is of its CPU: it may be others', too.
+  void use(Room& room) {
+    sources_ = room.sources.data();
+    partitions_ = room.partitions.data();
+  }
 
   /// Forgets all. What the plan refers to must live on.
   void begin(const DispatcherPlan& plan) {
+    planned_ = plan.sources;
+    own_partitions_ = plan.own_partitions;
     cycle_.begin(plan.slots, plan.epoch);
     mode_ = plan.mode;
     running_ = nobody;
@@ -57,7 +93,7 @@ class BasicDispatcher {
     orders_ = pending_ = 0;
     ready_ = masked_ = 0;
     begin_partitions();
-    begin_sources(plan.sources);
+    begin_sources();
   }
 
   // --- R1: events, in the order of their times ---------------------------------------------------
@@ -89,18 +125,17 @@ class BasicDispatcher {
 
   [[nodiscard]] bool is_masked(std::uint16_t index) const { return (masked_ & bit(index)) != 0; }
   [[nodiscard]] bool any_masked() const { return masked_ != 0; }
-  /// The masked sources, a bit for each.
-  [[nodiscard]] std::uint32_t masked() const { return masked_; }
+  [[nodiscard]] BitSet masked() const { return masked_; }
   /// The earliest time at which the limit permits an IRQ.
   [[nodiscard]] Instant permitted_from(std::uint16_t index) const {
     return sources_[index].permitted_from;
   }
 
-  /// R7: the masked sources, a bit for each, whose limits permit an IRQ at the slot's start. They
-  /// are masked no more; an IRQ that waits arrives at that time.
-  std::uint32_t unmask() {
-    std::uint32_t found = 0;
-    for (std::uint32_t rest = masked_; rest != 0; rest &= rest - 1) {
+  /// R7: the masked sources whose limits permit an IRQ at the slot's start. They are masked no
+  /// more; an IRQ that waits arrives at that time.
+  BitSet unmask() {
+    BitSet found = 0;
+    for (BitSet rest = masked_; rest != 0; rest &= rest - 1) {
       const auto index = static_cast<std::uint32_t>(std::countr_zero(rest));
       if (sources_[index].permitted_from <= slot_start()) found |= bit(index);
     }
@@ -210,8 +245,8 @@ class BasicDispatcher {
   /// counted as dropped; they are known by source, however many wait.
   void stop(PartitionIndex index) {
     Partition& partition = partitions_[index];
-    for (std::size_t i = 0; i < source_count_; ++i) {
-      if (sources_[i].partition != index) continue;
+    for (std::size_t i = 0; i < sources(); ++i) {
+      if (planned_[i].partition != index) continue;
       SourceStatistics& statistics = sources_[i].statistics;
       const std::uint64_t pending = statistics.pending();
       statistics.dropped += pending;
@@ -238,7 +273,12 @@ class BasicDispatcher {
 
   [[nodiscard]] const Queue& queue(PartitionIndex index) const { return partitions_[index].queue; }
   [[nodiscard]] bool stopped(PartitionIndex index) const { return partitions_[index].stopped; }
-  [[nodiscard]] std::size_t sources() const { return source_count_; }
+  /// Those of all CPUs.
+  [[nodiscard]] std::size_t sources() const { return planned_.size(); }
+  /// Whether a source is of this CPU.
+  [[nodiscard]] bool has(std::uint16_t source) const {
+    return (own_partitions_ & bit(planned_[source].partition)) != 0;
+  }
 
   [[nodiscard]] const SourceStatistics& statistics(std::uint16_t source) const {
     return sources_[source].statistics;
@@ -248,29 +288,11 @@ class BasicDispatcher {
   }
 
  private:
-  static constexpr std::size_t most_partitions = Configuration::most_partitions;
-  static constexpr std::size_t most_sources = Configuration::most_sources;
-  static_assert(most_partitions <= 32, "ready_ has a bit for each");
-  static_assert(most_sources <= 32, "masked_ has a bit for each");
+  using Source = Room::Source;
+  using Partition = Room::Partition;
 
-  struct Source {
-    PartitionIndex partition = 0;
-    bool limited = false;
-    Duration bottom;
-    Instant permitted_from;  ///< by its limit
-    SourceStatistics statistics;
-    SourceMonitor monitor;
-    Late<Limit> limit;
-  };
-
-  struct Partition {
-    bool stopped = false;
-    std::uint16_t last_moved_in = 0;  ///< source of the last one that had waited
-    std::uint64_t outside = 0;        ///< IRQs that wait for room in the queue
-    Instant own_since;                ///< start of the last slot that made the partition the owner
-    Queue queue;
-    InterposedJobs<QueueCapacity> jobs;
-  };
+  static_assert(Configuration::most_partitions <= 32 && Configuration::most_sources <= 32,
+                "a BitSet has a bit for each");
 
   struct Job {
     bool active = false;
@@ -281,7 +303,9 @@ class BasicDispatcher {
   };
 
   void begin_partitions() {
-    for (Partition& partition : partitions_) {
+    for (std::uint32_t i = 0; i < Configuration::most_partitions; ++i) {
+      if ((own_partitions_ & bit(i)) == 0) continue;
+      Partition& partition = partitions_[i];
       partition.queue.clear();
       partition.jobs.clear();
       partition.outside = 0;
@@ -291,16 +315,19 @@ class BasicDispatcher {
     }
   }
 
-  void begin_sources(std::span<const PlannedSource> sources) {
-    source_count_ = sources.size();
-    for (std::size_t i = 0; i < source_count_; ++i) {
-      sources_[i].partition = sources[i].partition;
-      sources_[i].bottom = sources[i].bottom;
-      sources_[i].limited = sources[i].limit != nullptr;
-      sources_[i].permitted_from = Instant::long_ago();
-      if (sources_[i].limited) sources_[i].limit.make(*sources[i].limit);
-      sources_[i].monitor.begin(sources[i], mode_);
-      sources_[i].statistics.begin();
+  void begin_sources() {
+    const auto count = static_cast<std::uint16_t>(sources());
+    for (std::uint16_t i = 0; i < count; ++i) {
+      if (!has(i)) continue;
+      const PlannedSource& planned = planned_[i];
+      Source& source = sources_[i];
+      source.partition = planned.partition;
+      source.bottom = planned.bottom;
+      source.limited = planned.limit != nullptr;
+      source.permitted_from = Instant::long_ago();
+      if (source.limited) source.limit.make(*planned.limit);
+      source.monitor.begin(planned, mode_);
+      source.statistics.begin();
     }
   }
 
@@ -339,8 +366,8 @@ class BasicDispatcher {
     Partition& partition = partitions_[index];
     std::uint16_t source = partition.last_moved_in;
     do {
-      source = static_cast<std::uint16_t>(source + 1U < source_count_ ? source + 1U : 0U);
-    } while (sources_[source].partition != index || sources_[source].statistics.outside == 0);
+      source = static_cast<std::uint16_t>(source + 1U < sources() ? source + 1U : 0U);
+    } while (planned_[source].partition != index || sources_[source].statistics.outside == 0);
     partition.last_moved_in = source;
     --partition.outside;
     --sources_[source].statistics.outside;
@@ -349,11 +376,6 @@ class BasicDispatcher {
 
   // --- jobs --------------------------------------------------------------------------------------
 
-  /// Of a partition or of a source.
-  [[nodiscard]] static constexpr std::uint32_t bit(std::uint32_t index) {
-    return std::uint32_t{1} << index;
-  }
-
   void note_ready(PartitionIndex index) {
     ready_ = partitions_[index].jobs.any_ready() ? ready_ | bit(index) : ready_ & ~bit(index);
   }
@@ -361,7 +383,7 @@ class BasicDispatcher {
   /// The partition whose job was made ready first; only if there is one.
   [[nodiscard]] PartitionIndex first_ready() const {
     auto first = static_cast<PartitionIndex>(std::countr_zero(ready_));
-    for (std::uint32_t rest = ready_ & (ready_ - 1); rest != 0; rest &= rest - 1) {
+    for (BitSet rest = ready_ & (ready_ - 1); rest != 0; rest &= rest - 1) {
       const auto other = static_cast<PartitionIndex>(std::countr_zero(rest));
       first = partitions_[other].jobs.oldest() < partitions_[first].jobs.oldest() ? other : first;
     }
@@ -407,18 +429,18 @@ class BasicDispatcher {
     return next;
   }
 
-  // Zero before begin(), so that a static dispatcher takes no place in an image.
   SlotCycle cycle_;
   Mode mode_ = Mode::plain;
   PartitionIndex running_ = 0;  ///< executes guest code, if any
   Job job_;
-  std::uint32_t ready_ = 0;   ///< partitions that have a job to start
-  std::uint32_t masked_ = 0;  ///< sources that have exceeded their limits
+  BitSet ready_ = 0;   ///< partitions that have a job to start
+  BitSet masked_ = 0;  ///< sources that have exceeded their limits
+  BitSet own_partitions_ = 0;
   std::uint64_t orders_ = 0;  ///< jobs made ready, those of a slot's end counting as one
   std::uint64_t pending_ = 0;
-  std::size_t source_count_ = 0;
-  std::array<Source, most_sources> sources_;
-  std::array<Partition, most_partitions> partitions_;
+  Source* sources_ = nullptr;
+  Partition* partitions_ = nullptr;
+  std::span<const PlannedSource> planned_;
 };
 
 using Dispatcher = BasicDispatcher<1024>;

@@ -37,13 +37,19 @@ struct PlannedSource {
   const Limit* limit = nullptr;  ///< as it is at the beginning, it is copied; null: none (R7)
 };
 
-/// Whoever made it has checked it: there is a slot, slots take time, partitions and sources are no
-/// more than Configuration has room for. Slots and distances are not copied.
+/// A bit for each partition, or for each source.
+using BitSet = std::uint32_t;
+constexpr BitSet bit(std::uint32_t index) { return BitSet{1} << index; }
+
+/// Of one CPU. Whoever made it has checked it: there is a slot, slots take time, partitions and
+/// sources are no more than Configuration has room for. Slots, sources and distances are not
+/// copied.
 struct DispatcherPlan {
   Mode mode;
   std::span<const PlannedSlot> slots;
-  std::span<const PlannedSource> sources;
-  Instant epoch;  ///< the first slot begins
+  std::span<const PlannedSource> sources;  ///< those of other CPUs' partitions are left out
+  Instant epoch;                           ///< the first slot begins
+  BitSet own_partitions = ~BitSet{0};
 };
 
 }  // namespace latenz::hypervisor

@@ -85,9 +85,10 @@ concept SharedMachine =
       machine.finish_writes();  // to the interrupt controller
       { machine.distributor() } -> DistributorRegisters;
       { machine.any_running() } -> std::same_as<bool>;
-      { machine.any_awaited() } -> std::same_as<bool>;
+      { machine.first_slot(/*earliest=*/tick) } -> std::same_as<std::uint64_t>;
+      { machine.first_cycle(/*earliest=*/tick) } -> std::same_as<std::uint64_t>;
       machine.settle_errors(processor);
-      machine.finish();
+      machine.end_run(/*cpu=*/std::uint32_t{});
       { processor.running } -> std::convertible_to<typename Type::Vcpu*>;
       { processor.idle } -> std::convertible_to<typename Type::Vcpu&>;
       processor.interface.deactivate(std::uint32_t{});

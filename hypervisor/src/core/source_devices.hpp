@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,31 +15,32 @@
 
 namespace latenz::hypervisor {
 
-/// The interrupt of a source's device is active for as long as it is in the queue: so it comes
-/// again, if its device still asks, when its bottom handler has ended.
+/// Of the sources of one CPU. The interrupt of a source's device is active for as long as it is in
+/// the queue: so it comes again, if its device still asks, when its bottom handler has ended.
 class SourceDevices {
  public:
   /// @param plan must live on
-  void begin(const TdmaPlan& plan, const DistributorRegisters auto& distributor) {
+  void begin(const TdmaPlan& plan, std::uint32_t cpu,
+             const DistributorRegisters auto& distributor) {
     plan_ = &plan;
-    const auto sources = static_cast<std::uint16_t>(plan.configuration().sources);
     std::size_t found = 0;
-    for (std::uint16_t i = 0; i < sources; ++i) {
-      if (!plan.is_device(i)) continue;
-      distributor.route(plan.interrupt(i), 0);
-      list_[found++] = i;
-      bits_ |= std::uint32_t{1} << i;
+    for (BitSet rest = plan.sources_of(cpu); rest != 0; rest &= rest - 1) {
+      const auto source = static_cast<std::uint16_t>(std::countr_zero(rest));
+      if (!plan.is_device(source)) continue;
+      distributor.route(plan.interrupt(source), cpu);
+      list_[found++] = source;
+      bits_ |= bit(source);
     }
     sources_ = std::span(list_).first(found);
     const Configuration& configuration = plan.configuration();
     for (const ChannelEntry& each :
          std::span(configuration.channel).first(configuration.channels)) {
-      bits_ |= std::uint32_t{1} << each.source;
+      bits_ |= bit(each.source);
     }
   }
 
-  /// A bit for each source that a guest raises: by a device, or by a channel's doorbell.
-  [[nodiscard]] std::uint32_t bits() const { return bits_; }
+  /// The sources that a guest raises: by a device, or by a channel's doorbell.
+  [[nodiscard]] BitSet bits() const { return bits_; }
 
   /// The source of an interrupt; null if it is no device's.
   [[nodiscard]] const std::uint16_t* find(std::uint32_t id) const {
@@ -75,7 +77,7 @@ class SourceDevices {
  private:
   const TdmaPlan* plan_ = nullptr;
   std::span<const std::uint16_t> sources_;
-  std::uint32_t bits_ = 0;
+  BitSet bits_ = 0;
   std::array<std::uint16_t, Configuration::most_sources> list_{};
 };
 

@@ -1,21 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tdma_plan.hpp"
 
+#include <algorithm>
+
 namespace latenz::hypervisor {
 
 void TdmaPlan::make(const Configuration& configuration, const Clock& clock) {
   configuration_ = &configuration;
-  plan_slots(clock);
+  plan_cpus(clock);
   plan_sources(clock);
   convert_arrivals(clock);
 }
 
-void TdmaPlan::plan_slots(const Clock& clock) {
-  for (std::uint32_t i = 0; i < configuration_->slots; ++i) {
-    const SlotEntry& slot = configuration_->slot[i];
-    slots_[i] = {.partition = static_cast<PartitionIndex>(slot.partition),
-                 .length = clock.at_most(slot.length_ns),
-                 .remainder = clock.remainder(slot.length_ns)};
+void TdmaPlan::plan_cpus(const Clock& clock) {
+  std::size_t planned = 0;
+  for (std::uint32_t cpu = 0; cpu < cpus_.size(); ++cpu) {
+    Cpu& own = cpus_[cpu] = {};
+    for (std::uint32_t i = 0; i < configuration_->partitions; ++i) {
+      own.partitions |= configuration_->partition[i].cpu == cpu ? bit(i) : 0;
+    }
+    for (std::uint32_t i = 0; i < configuration_->sources; ++i) {
+      own.sources |=
+          configuration_->cpu_of(configuration_->source[i].partition) == cpu ? bit(i) : 0;
+    }
+    const std::size_t first = planned;
+    Duration cycle;
+    for (std::uint32_t i = 0; i < configuration_->slots; ++i) {
+      const SlotEntry& slot = configuration_->slot[i];
+      if ((own.partitions & bit(slot.partition)) == 0) continue;
+      slots_[planned++] = {.partition = static_cast<PartitionIndex>(slot.partition),
+                           .length = clock.at_most(slot.length_ns),
+                           .remainder = clock.remainder(slot.length_ns)};
+      cycle += clock.at_least(slot.length_ns);
+    }
+    longest_cycle_ = std::max(longest_cycle_, cycle);
+    own.slots = std::span(slots_).subspan(first, planned - first);
   }
 }
 

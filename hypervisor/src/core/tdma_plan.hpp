@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration of a shared CPU in ticks of its counter. Freestanding.
+// The configuration of the CPUs that are shared by slots, in ticks of their counter. Freestanding.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -10,6 +11,7 @@
 #include "configuration.hpp"
 #include "dispatcher_plan.hpp"
 #include "late.hpp"
+#include "trace.hpp"
 
 namespace latenz::hypervisor {
 
@@ -18,18 +20,41 @@ class TdmaPlan {
   /// Arrivals are converted where they are. The configuration must live on.
   void make(const Configuration& configuration, const Clock& clock);
 
-  /// What the dispatcher is to do from a time on.
-  [[nodiscard]] DispatcherPlan from(Instant epoch) const {
+  /// What the dispatcher of a CPU is to do from a time on.
+  [[nodiscard]] DispatcherPlan from(Instant epoch, std::uint32_t cpu) const {
     return {.mode = configuration_->mode,
-            .slots = std::span(slots_).first(configuration_->slots),
+            .slots = cpus_[cpu].slots,
             .sources = std::span(sources_).first(configuration_->sources),
-            .epoch = epoch};
+            .epoch = epoch,
+            .own_partitions = cpus_[cpu].partitions};
   }
+
+  [[nodiscard]] BitSet cpus_with_slots() const {
+    BitSet found = 0;
+    for (std::uint32_t cpu = 0; cpu < cpus_.size(); ++cpu) {
+      found |= cpus_[cpu].slots.empty() ? 0 : bit(cpu);
+    }
+    return found;
+  }
+  /// Until each CPU has ended a cycle, if several have slots.
+  [[nodiscard]] Duration wait_for_others() const {
+    return std::has_single_bit(cpus_with_slots()) ? Duration() : longest_cycle_;
+  }
+  [[nodiscard]] BitSet partitions_of(std::uint32_t cpu) const { return cpus_[cpu].partitions; }
+  [[nodiscard]] BitSet sources_of(std::uint32_t cpu) const { return cpus_[cpu].sources; }
+  [[nodiscard]] std::size_t slots_of(std::uint32_t cpu) const { return cpus_[cpu].slots.size(); }
 
   [[nodiscard]] const Configuration& configuration() const { return *configuration_; }
   [[nodiscard]] std::span<const ArrivalEntry> arrivals() const {
     return {reinterpret_cast<const ArrivalEntry*>(configuration_->arrivals),
             configuration_->arrival_count};
+  }
+  /// Room for the records of a CPU's trace; empty if there is none to be.
+  [[nodiscard]] std::span<TraceRecord> trace_of(std::uint32_t cpu) const {
+    if ((configuration_->flags & Configuration::trace_on) == 0) return {};
+    return {reinterpret_cast<TraceRecord*>(configuration_->trace) +
+                configuration_->trace_records_before(cpu),
+            configuration_->cpu[cpu].trace_records};
   }
   [[nodiscard]] Duration arrival_period() const { return arrival_period_; }
 
@@ -42,16 +67,25 @@ class TdmaPlan {
   }
 
  private:
-  void plan_slots(const Clock& clock);
+  /// What is of one CPU.
+  struct Cpu {
+    std::span<const PlannedSlot> slots;  ///< its cycle
+    BitSet partitions;
+    BitSet sources;
+  };
+
+  void plan_cpus(const Clock& clock);
   void plan_sources(const Clock& clock);
   [[nodiscard]] const Limit* planned_limit(const Clock& clock, std::uint32_t source);
   void convert_arrivals(const Clock& clock);
 
   const Configuration* configuration_ = nullptr;
   Duration arrival_period_;
+  Duration longest_cycle_;
   std::array<std::uint32_t, Configuration::most_sources> interrupts_{};
   std::array<PlannedSource, Configuration::most_sources> sources_{};
-  std::array<PlannedSlot, Configuration::most_slots> slots_{};
+  std::array<Cpu, Configuration::most_cpus> cpus_{};
+  std::array<PlannedSlot, Configuration::most_slots> slots_{};  ///< by CPU
   std::array<Late<Limit>, Configuration::most_sources> limits_{};
   std::array<Duration, Configuration::most_distances> distances_{};
 };

@@ -46,10 +46,16 @@ static_assert(sizeof(TraceRecord) == 24);
 /// Keeps the last records. Off when it has no room.
 class Trace {
  public:
-  void place(std::span<TraceRecord> room) { room_ = room; }
+  void place(std::span<TraceRecord> room) {
+    room_ = room;
+    is_on_ = !room.empty();
+  }
+
+  /// What was written is kept, nothing more is written.
+  void end() { is_on_ = false; }
 
   void write(const TraceRecord& record) {
-    if (room_.empty()) return;
+    if (!is_on_) return;
     room_[next_] = record;
     next_ = next_ + 1 == room_.size() ? 0 : next_ + 1;
     ++written_;
@@ -78,6 +84,7 @@ class Trace {
   std::span<TraceRecord> room_;
   std::size_t next_ = 0;
   std::uint64_t written_ = 0;
+  bool is_on_ = false;
 };
 
 }  // namespace latenz::hypervisor

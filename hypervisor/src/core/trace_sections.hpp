@@ -32,6 +32,12 @@ class TraceSections {
   /// The open one is forgotten.
   void forget() { is_open_ = false; }
 
+  /// Nothing is written any more.
+  void end() {
+    is_open_ = false;
+    trace_.end();
+  }
+
   [[nodiscard]] bool any_open() const { return is_open_; }
   void set_detail(std::uint32_t detail) { section_.detail = detail; }
 

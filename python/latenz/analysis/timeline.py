@@ -129,15 +129,25 @@ def write_trace(part: Timeline, path: Path, more: Iterable[dict[str, Any]] = ())
     Raises:
         BadInput: The file cannot be written.
     """
+    write_events([*trace_events(part), *more], path)
+
+
+def write_events(events: Iterable[dict[str, Any]], path: Path) -> None:
+    """Write Chrome's trace event JSON of events, in order of time.
+
+    Raises:
+        BadInput: The file cannot be written.
+    """
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
-        events = sorted([*_events(part), *more], key=lambda event: event.get("ts", -1))
-        for number, event in enumerate(events):
+        in_order = sorted(events, key=lambda event: event.get("ts", -1))
+        for number, event in enumerate(in_order):
             file.write((",\n" if number else "") + json.dumps(event))
         file.write("\n]}\n")
 
 
-def _events(part: Timeline) -> Iterator[dict[str, Any]]:
+def trace_events(part: Timeline) -> Iterator[dict[str, Any]]:
+    """Yield the events of a part, all of process 1; see `write_trace`."""
     partitions = part.system.partitions
     tracks = ["slots", "hypervisor", *partitions]
     for number, name in enumerate(tracks, _SLOTS):

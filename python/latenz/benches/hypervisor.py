@@ -71,10 +71,11 @@ class _Hosted(Execution):
     def drawn(self, path: Path) -> str:  # noqa: ARG002
         """Draw what the trace shows."""
         from latenz.analysis.timeline import drawable, schedule_picture, telling_part
-        from latenz.hypervisor.schedule import timeline_of
+        from latenz.hypervisor.schedule import each_processor, timeline_of
 
-        part = telling_part(self.system, self._measured.irqs)
-        return schedule_picture(drawable(timeline_of(self.system, self._measured, *part)))
+        system, own = next(each_processor(self.system, self._measured))
+        part = telling_part(system, own.irqs)
+        return schedule_picture(drawable(timeline_of(system, own, *part)))
 
     def notes(self) -> list[str]:
         """Return how the run compares with the analysis."""

@@ -1,6 +1,5 @@
 """`latenz hypervisor`: systems booted under Latenz's own hypervisor."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ from latenz.errors import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
     from latenz.hypervisor.build import Built
-    from latenz.hypervisor.results import Costs, Measured, Sections
+    from latenz.hypervisor.results import Measured
     from latenz.hypervisor.run import Boot
     from latenz.store.run import RunWriter
 
@@ -180,10 +179,10 @@ def costs(
 ) -> int:
     """Boot a system and tell what the hypervisor's own work took at most.
 
-    It is booted as it is, and again with hostile guests in the place of one: what those make the
-    hypervisor do holds up the others, whose bounds have to know it. With -o it writes the system
-    file with these costs: bounds and simulations of that one hold against what the hypervisor
-    measures.
+    It is booted as it is, and again with hostile guests in the place of one on each processor: what
+    those make the hypervisor do holds up the others, whose bounds have to know it. With -o it
+    writes the system file with these costs, the largest of all processors: bounds and simulations
+    of that one hold against what the hypervisor measures.
 
     Example: latenz hypervisor costs experiments/systems/can-gateway.toml -o measured.toml
     """
@@ -198,31 +197,29 @@ def costs(
     if measured.costs is None or measured.sections is None:
         typer.echo("latenz: stopped before the costs were told", err=True)
         return EXIT_INTERRUPTED
-    from latenz.hypervisor.attacked import place_of_hostile
+    from latenz.hypervisor.attacked import places_of_hostile
     from latenz.hypervisor.costs import with_costs
 
-    told_of, took, sections = "", measured.costs, measured.sections
-    if built.system.slots and built.system.sources:
-        told_of = place_of_hostile(built.system)
-        took, sections, stopped = _beside_hostile(built, bench, took, sections, wanted=not json)
-    changed, missing = with_costs(built.system, took, sections)
+    told_of = ", ".join(places_of_hostile(built.system))
+    measured, stopped = _beside_hostile(built, bench, measured, wanted=not json)
+    assert measured.costs is not None and measured.sections is not None  # noqa: S101, PT018 - as above
+    changed, missing = with_costs(built.system, measured.costs, measured.sections)
     for each in missing:
         typer.echo(f"latenz: warning: the run shows no {each}; the file's own is kept", err=True)
     if output:
         from latenz.system import write_system
 
         told = f"Costs measured by latenz hypervisor costs {system.name} on {bench}, virtual time."
-        told += f" Also with hostile guests for {told_of}." if told_of else ""
+        told += f" Also with hostile guests for {told_of}."
         write_system(changed, output, told)
     if json:
-        own = {"file": output and str(output), "hostile_in": told_of or None}
-        _print_json({**_document(replace(measured, costs=took, sections=sections), bench), **own})
+        own = {"file": output and str(output), "hostile_in": told_of}
+        _print_json({**_document(measured, bench), **own})
     else:
         from latenz.hypervisor.show import print_costs
 
-        print_costs(took, sections, bench)
-        if told_of:
-            typer.echo(f"also measured with hostile guests in the place of {told_of}'s")
+        print_costs(measured, bench)
+        typer.echo(f"also measured with hostile guests in the place of {told_of}'s")
     return EXIT_INTERRUPTED if stopped else 0
 
 
@@ -330,32 +327,26 @@ def _boot(
 
 
 def _beside_hostile(
-    built: "Built", bench: str, took: "Costs", sections: "Sections", *, wanted: bool
-) -> "tuple[Costs, Sections, bool]":
+    built: "Built", bench: str, measured: "Measured", *, wanted: bool
+) -> "tuple[Measured, bool]":
     """Boot the system with each of the hostile guests as well.
 
     Args:
         built: The system with its own guests.
         bench: Where it is booted.
-        took: Its costs beside its own guests.
-        sections: Its sections.
+        measured: What it showed beside its own guests.
         wanted: Whether progress is shown.
 
     Returns:
-        The worst costs and sections of all boots, and whether it was stopped before the last.
+        That with the worst costs of all boots, and whether it was stopped before the last.
 
     Raises:
         BadInput: A boot failed beside a hostile guest, or did not end.
     """
     from latenz.errors import BadInput
-    from latenz.hypervisor.attacked import (
-        ATTACKS,
-        attacked,
-        place_of_hostile,
-        worst_costs,
-        worst_sections,
-    )
+    from latenz.hypervisor.attacked import ATTACKS, attacked, places_of_hostile
     from latenz.hypervisor.build import build_system
+    from latenz.hypervisor.results import worst_of
 
     stopped = False
     for attack in ATTACKS:
@@ -364,15 +355,14 @@ def _beside_hostile(
         try:
             brought, stopped = _boot(image, bench, None, wanted=wanted)
         except BadInput as mistake:
-            place = place_of_hostile(built.system)
+            place = ", ".join(places_of_hostile(built.system))
             told = f"with the hostile guest {attack} in place of {place}: {mistake.what}"
             fix = f"guests that wait for {place} must say that they are ready before they do"
             raise BadInput(told, bench, mistake.remedy or fix) from None
-        if stopped or brought.measured.costs is None or brought.measured.sections is None:
-            return took, sections, True
-        took = worst_costs(took, brought.measured.costs)
-        sections = worst_sections(sections, brought.measured.sections)
-    return took, sections, stopped
+        if stopped or brought.measured.costs is None:
+            return measured, True
+        measured = worst_of(measured, brought.measured)
+    return measured, stopped
 
 
 def _document(measured: "Measured", bench: str) -> dict[str, Any]:
@@ -385,6 +375,15 @@ def _document(measured: "Measured", bench: str) -> dict[str, Any]:
         "bench": bench,
         "top_ns": measured.costs and measured.costs.top,
         "sections_ns": measured.sections and asdict(measured.sections),
+        "processors": [
+            {
+                "processor": each.processor,
+                "costs_ns": each.costs and each.costs.to_json(),
+                "top_ns": each.costs and each.costs.top,
+                "sections_ns": each.sections and asdict(each.sections),
+            }
+            for each in measured.processors
+        ],
         "counted": measured.statistics.model_dump(),
     }
 

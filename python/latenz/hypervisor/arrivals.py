@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from latenz.analysis.options import arrivals_of
-from latenz.analysis.simulate import Irqs, Simulator, Times, simulated_irqs
+from latenz.analysis.simulate import Irqs, Times, simulated_irqs
+from latenz.analysis.simulators import simulator_of
 from latenz.errors import BadInput
 from latenz.system import Mode, System
 
@@ -20,8 +21,8 @@ class Arrivals:
     """Interrupts of all sources, in the order of their times.
 
     Attributes:
-        time_ns: When each arrives, from the start of the first TDMA cycle; at equal times in the
-            order of the sources.
+        time_ns: When each arrives, from the start of the first TDMA cycle of its processor; at
+            equal times in the order of the sources.
         source: Number of its source in the system.
         end_ns: When the simulator has served them all, by the costs of the system file.
     """
@@ -75,7 +76,7 @@ def arrivals(
     if most is not None and most > _MOST:
         where = "--irqs" if file is None else str(file)
         raise BadInput(f"{most} interrupts are too many", where, f"give at most {_MOST}")
-    simulator = Simulator(system, mode, arrivals=times, irqs=most, seed=seed, watch="irqs")
+    simulator = simulator_of(system, mode, arrivals=times, irqs=most, seed=seed, watch="irqs")
     batches = list(simulated_irqs(simulator))
     time_ns = np.concatenate([each.arrival_ns for each in batches])
     source = np.concatenate([each.source for each in batches])

@@ -3,14 +3,14 @@
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 from latenz.files import scratch_place
 from latenz.hypervisor.configuration import hosted_partitions
 from latenz.hypervisor.guest import installed
-from latenz.hypervisor.results import Costs, Sections
 from latenz.system import System
+from latenz.system.processors import parts
 
 ATTACKS = ("distributor-flood", "maintenance-in-job")
 """Those of `firmware/guests/src/hostile` that make the hypervisor work longest for a guest."""
@@ -37,41 +37,30 @@ def hostile_guest(attack: str, steps: int = 0, seed: int = 1) -> bytes:
     return content[:start] + block + content[start + len(block) :]
 
 
-def place_of_hostile(system: System) -> str:
-    """Return the partition whose guest is replaced: one with a source, best with a monitor."""
-    monitored = [source for source in system.sources if source.monitor]
-    return (monitored or list(system.sources))[0].partition
+def places_of_hostile(system: System) -> tuple[str, ...]:
+    """Return the partitions whose guests are replaced, on each processor that has sources one.
+
+    It has a source, best with a monitor.
+    """
+    found = []
+    for part in parts(system):
+        sources = [system.sources[number] for number in part.sources]
+        monitored = [source for source in sources if source.monitor]
+        found += [each.partition for each in (monitored or sources)[:1]]
+    return tuple(found)
 
 
 @contextmanager
 def attacked(system: System, attack: str) -> Iterator[System]:
-    """Give the system with a hostile guest in one partition, while its file exists."""
+    """Give the system with hostile guests in the place of some, while their file exists."""
     with tempfile.TemporaryDirectory(prefix="latenz-hypervisor-", dir=scratch_place()) as folder:
         path = Path(folder) / f"{attack}.bin"
         path.write_bytes(hostile_guest(attack))
-        place = place_of_hostile(system)
+        places = places_of_hostile(system)
         hosted = tuple(
             replace(each, guest=str(path), memory=max(each.memory, _LEAST_MEMORY))
-            if each.name == place
+            if each.name in places
             else each
             for each in hosted_partitions(system)
         )
         yield replace(system, hosted=hosted)
-
-
-def worst_costs(one: Costs, other: Costs) -> Costs:
-    """Return the larger of each cost."""
-    names = [each.name for each in fields(Costs) if each.name != "top"]
-    larger = {name: max(getattr(one, name), getattr(other, name)) for name in names}
-    top = {name: max(cost, other.top.get(name, 0)) for name, cost in one.top.items()}
-    return Costs(**larger, top=top)
-
-
-def worst_sections(one: Sections, other: Sections) -> Sections:
-    """Return the longer of each section."""
-
-    def longer(name: str) -> int | None:
-        found = [x for x in (getattr(one, name), getattr(other, name)) if x is not None]
-        return max(found, default=None)
-
-    return Sections(**{name: longer(name) for name in Sections.__slots__})  # type: ignore[arg-type]

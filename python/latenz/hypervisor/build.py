@@ -1,5 +1,6 @@
 """Images made of system files: checks, memory, arrivals, configuration, programs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from latenz.errors import BadInput
 from latenz.hypervisor.arrivals import Arrivals, arrivals
 from latenz.hypervisor.configuration import (
     TRACE_RECORD_BYTES,
+    Kept,
     Placement,
     Where,
     check_limits,
@@ -24,6 +26,7 @@ from latenz.hypervisor.stamps import as_stamped
 from latenz.hypervisor.work import in_the_long_run
 from latenz.system import Mode, System
 from latenz.system.hosting import PROGRAMS
+from latenz.system.processors import parts
 from latenz.system.schema import read_system_file
 
 _RECORDS_OF_IRQ = 6
@@ -54,6 +57,7 @@ class Built:
         segments: What lies behind the hypervisor: configuration, arrivals, programs.
         regions: What lies where in memory.
         processors: How many the board must have.
+        kept: What each processor with slots keeps of its run.
     """
 
     system: System
@@ -63,6 +67,7 @@ class Built:
     segments: tuple[Segment, ...]
     regions: tuple[Region, ...]
     processors: int
+    kept: Mapping[int, Kept]
 
     def write(self, path: Path, bench: str = "virt") -> None:
         """Write the image for the board of a bench, one of `configuration.BOARDS`.
@@ -100,7 +105,7 @@ def build(
         listed: A file of arrivals, instead of drawn ones.
         irqs: How many interrupts to draw.
         seed: Of what is drawn.
-        records: Of the trace only the last so many are kept; None: all of them.
+        records: Of each processor's trace only the last so many are kept; None: all of them.
 
     Raises:
         BadInput: The file has a mistake, the analysis finds no bound for a source, or the
@@ -108,7 +113,6 @@ def build(
     """
     system, text = read_system_file(path)
     chosen: Mode = mode or system.mode
-    _check_processors(system, text.where)  # before arrivals are looked for on each of them
     raised = arrivals(system, chosen, listed, irqs, seed)
     return build_system(system, chosen, raised, text.where, records=records)
 
@@ -129,15 +133,15 @@ def build_system(
         chosen: How interrupts in foreign slots are handled.
         raised: The interrupts; the hypervisor raises those that no guest does.
         where: Tells where something of the system was written down, for messages.
-        records: Of the trace only the last so many are kept; None: all of them.
+        records: Of each processor's trace only the last so many are kept; None: all of them.
         least_cycles: TDMA cycles before the run ends, even if all is done earlier. If there are
-            sources that guests raise, it is at least as long as the simulator takes.
+            sources that guests raise, or several processors with slots, each runs at least as long
+            as the simulator takes.
 
     Raises:
         BadInput: As `build`.
     """
     check_limits(system, where)
-    _check_processors(system, where)
     _check_devices(system, where)
     _check_senders(system, where)
     seen = as_stamped(system, chosen, where)
@@ -145,15 +149,13 @@ def build_system(
     programs = _programs(system, where)
     plan = MemoryPlan()
     plan.place("configuration", 1)
-    if any(map(system.is_raised_by_guest, range(len(system.sources)))):
-        least_cycles = max(least_cycles, -(-raised.end_ns // system.cycle_ns))
-    kept = trace_records(system, raised, least_cycles) if records is None else records
+    kept = _kept(system, raised, records, least_cycles)
     raised = raised.listed(system)
     placement = _placed(plan, system, programs, raised, kept)
-    block = configuration(seen, chosen, programs, placement, len(raised), least_cycles)
+    block = configuration(seen, chosen, programs, placement, len(raised), kept)
     segments = _segments(block, placement, programs, raised)
     processors = 1 + max(each.cpu for each in hosted_partitions(system))
-    return Built(system, seen, chosen, raised, segments, tuple(plan.regions), processors)
+    return Built(system, seen, chosen, raised, segments, tuple(plan.regions), processors, kept)
 
 
 def _check_schedulable(system: System, mode: Mode, where: Where) -> None:
@@ -170,15 +172,6 @@ def _check_schedulable(system: System, mode: Mode, where: Where) -> None:
                 where(("source", at)),
                 "latenz bound tells more",
             )
-
-
-def _check_processors(system: System, where: Where) -> None:
-    """Refuse slots of other processors than the first."""
-    for at, each in enumerate(system.hosted):
-        if each.cpu and each.name in system.partitions:
-            what = f"{each.name!r} has slots on processor {each.cpu}"
-            remedy = "the hypervisor has slots on processor 0; bound and simulate take all"
-            raise BadInput(what, where(("partition", at, "cpu")), remedy)
 
 
 def _check_devices(system: System, where: Where) -> None:
@@ -220,12 +213,14 @@ def _placed(
     system: System,
     programs: tuple[Program, ...],
     raised: Arrivals,
-    records: int,
+    kept: Mapping[int, Kept],
 ) -> Placement:
     entry_bytes = _arrival_entries(raised).nbytes
     return Placement(
         arrivals=plan.place("the list of arrivals", entry_bytes),
-        trace=plan.place("the trace", records * TRACE_RECORD_BYTES),
+        trace=plan.place(
+            "the trace", sum(each.records for each in kept.values()) * TRACE_RECORD_BYTES
+        ),
         memory=tuple(
             plan.place(f"the memory of {each.name}", each.memory)
             for each in hosted_partitions(system)
@@ -243,11 +238,24 @@ def _placed(
     )
 
 
-def trace_records(system: System, raised: Arrivals, least_cycles: int = 1) -> int:
-    """Return how many records a run can leave: nothing may be lost."""
-    cycles = max(raised.end_ns, int(raised.time_ns[-1]) if len(raised) else 0) // system.cycle_ns
-    slots = (max(cycles, least_cycles) + _SPARE_CYCLES) * len(system.slots) * _RECORDS_OF_SLOT
-    return len(raised) * _RECORDS_OF_IRQ + slots + _SPARE_RECORDS
+def _kept(
+    system: System, raised: Arrivals, records: int | None, least_cycles: int
+) -> dict[int, Kept]:
+    """Return what each processor keeps of its run: nothing may be lost if all of it is wanted."""
+    together = parts(system)
+    by_guests = any(map(system.is_raised_by_guest, range(len(system.sources))))
+    end_ns = max(raised.end_ns, int(raised.time_ns[-1]) if len(raised) else 0)
+    kept = {}
+    for part in together:
+        cycle_ns = sum(slot.length_ns for slot in part.slots)
+        least = least_cycles
+        if by_guests or len(together) > 1:
+            least = max(least, -(-raised.end_ns // cycle_ns))
+        irqs = int(np.isin(raised.source, part.sources).sum())
+        slots = (max(end_ns // cycle_ns, least) + _SPARE_CYCLES) * len(part.slots)
+        most = irqs * _RECORDS_OF_IRQ + slots * _RECORDS_OF_SLOT + _SPARE_RECORDS
+        kept[part.processor] = Kept(most if records is None else records, least)
+    return kept
 
 
 def _arrival_entries(raised: Arrivals) -> "np.ndarray":

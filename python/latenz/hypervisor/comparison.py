@@ -1,6 +1,9 @@
-"""A run of the hypervisor beside what the analysis says of the same system with its costs."""
+"""A run of the hypervisor beside what the analysis says of the same system with its costs.
 
-from collections.abc import Mapping
+Each processor is compared by itself, with the costs that were measured on it.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -10,9 +13,10 @@ from latenz.analysis import bound
 from latenz.analysis.simulate import Irqs, Simulator, Times, simulated_irqs
 from latenz.hypervisor.build import Built
 from latenz.hypervisor.costs import with_costs
-from latenz.hypervisor.results import Measured
+from latenz.hypervisor.results import Measured, OnProcessor, joined_irqs
 from latenz.hypervisor.stamps import as_stamped
-from latenz.system import RecordedTrace, System
+from latenz.system import Learning, RecordedTrace, System
+from latenz.system.processors import Part, parts
 
 _LONGEST_VECTOR = 64
 
@@ -63,36 +67,54 @@ def compared(
         run: What it showed; complete.
         monitored_from_ns: When each source's monitor was switched on, where that was not at once.
     """
-    assert run.costs is not None  # noqa: S101 - complete runs have them
-    assert run.sections is not None  # noqa: S101 - likewise
-    costly, _ = with_costs(as_stamped(system, built.mode), run.costs, run.sections)
+    stamped = as_stamped(system, built.mode)
     masked = {at for at, each in enumerate(run.statistics.sources) if each.masked}
     seen = built.arrivals.by_source(system, run.irqs, masked)
+    own = {each.processor: each for each in run.processors}
+    found = [
+        _compared_on(part, own[part.processor], built, seen, monitored_from_ns or {})
+        for part in parts(stamped)
+        if part.system is not None
+    ]
+    alike, told = (list(each) for each in zip(*found, strict=True))
+    bounds_ns = {name: ns for each in told for name, ns in each.items()}
+    bounds_ns = {source.name: bounds_ns[source.name] for source in system.sources}
+    return Comparison(len(run.irqs.source), sum(alike), bounds_ns, _exceeding(run, bounds_ns))
+
+
+def _compared_on(
+    part: Part,
+    run: OnProcessor,
+    built: Built,
+    arrivals: Sequence[Times],
+    monitored_from_ns: Mapping[str, int],
+) -> tuple[int, dict[str, int | None]]:
+    """Return how many interrupts of a processor are alike, and the bounds of its sources."""
+    assert part.system is not None  # noqa: S101 - the caller has looked
+    assert run.costs is not None  # noqa: S101 - complete runs have them
+    assert run.sections is not None  # noqa: S101 - likewise
+    costly, _ = with_costs(part.system, run.costs, run.sections)
+    seen = [arrivals[number] for number in part.sources]
+    names = {source.name for source in costly.sources}
     simulator = Simulator(
         costly,
         built.mode,
         arrivals=seen,
-        monitored_from_ns=dict(monitored_from_ns or {}),
+        monitored_from_ns={name: ns for name, ns in monitored_from_ns.items() if name in names},
         limited=False,  # what was seen had passed the limits
         watch="irqs",
     )
-    batches = list(simulated_irqs(simulator))
-    simulated = Irqs(
-        *(np.concatenate([getattr(x, name) for x in batches]) for name in Irqs.__slots__)
-    )
-    judged = _as_arrived(_with_learning(costly, built.system), seen)
+    simulated = joined_irqs(list(simulated_irqs(simulator)))
+    simulated = replace(simulated, source=np.array(part.sources, np.int64)[simulated.source])
+    learning = {source.name: source.learning for source in built.system.sources}
+    judged = _as_arrived(_with_learning(costly, learning), seen)
     bounds_ns = {each.name: each.wcrt_ns for each in bound(judged, built.mode).sources}
-    return Comparison(
-        len(run.irqs.source), _alike(run.irqs, simulated), bounds_ns, _exceeding(run, bounds_ns)
-    )
+    return _alike(run.irqs, simulated), bounds_ns
 
 
-def _with_learning(system: System, other: System) -> System:
-    """Return a system whose sources learn as those of another: bounds hold from the start on."""
-    sources = (
-        replace(source, learning=each.learning)
-        for source, each in zip(system.sources, other.sources, strict=True)
-    )
+def _with_learning(system: System, learning: Mapping[str, Learning | None]) -> System:
+    """Return a system whose sources learn, by their names: bounds hold from the start on."""
+    sources = (replace(source, learning=learning[source.name]) for source in system.sources)
     return replace(system, sources=tuple(sources))
 
 

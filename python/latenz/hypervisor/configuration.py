@@ -2,7 +2,7 @@
 
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from latenz import _core
@@ -16,11 +16,12 @@ from latenz.system.hosting import GUEST_MEMORY, PROGRAMS, Device
 from latenz.toml_file import Place
 
 MAGIC = 0x5648_5A4E_4554_414C
-VERSION = 6
+VERSION = 7
 MOST_PARTITIONS, MOST_SLOTS, MOST_SOURCES = 8, 64, 32
 MOST_MAPPINGS, MOST_INTERRUPTS, MOST_DISTANCES = 32, 32, 1024
 MOST_IMAGES = 4
 MOST_CHANNELS = 16
+_MOST_CPUS = 8
 BOARDS = {"virt": 1, "zcu102": 2, "virt-gicv3": 3, "raspi4b": 4}
 """Numbers of boards by their benches, `BoardNumber`."""
 MODES: tuple[Mode, ...] = ("plain", "paper", "carry")
@@ -28,8 +29,8 @@ ARRIVAL = struct.Struct("<Q2I")
 TRACE_RECORD_BYTES = 24
 
 _FRONT = struct.Struct("<Q3I")  # up to the checksum
-_COUNTS = struct.Struct("<7I8Q2I")
-_BOARD_AT = 112
+_COUNTS = struct.Struct("<7I6Q2I")
+_BOARD_AT = 96
 _PARTITION = struct.Struct("<32s2I5Q" + "3Q" * MOST_IMAGES + "I2BH2Q")
 _SLOT = struct.Struct("<2IQ")
 _SOURCE = struct.Struct("<32s6I2Q2I2Q")
@@ -37,6 +38,7 @@ _MAPPING = struct.Struct("<2I3Q")
 _INTERRUPT = struct.Struct("<2I")
 _DISTANCE = struct.Struct("<q")
 _CHANNEL = struct.Struct("<32s2I2Q")
+_CPU = struct.Struct("<2Q")
 _TABLES = (
     (_PARTITION, MOST_PARTITIONS),
     (_SLOT, MOST_SLOTS),
@@ -45,6 +47,7 @@ _TABLES = (
     (_INTERRUPT, MOST_INTERRUPTS),
     (_DISTANCE, MOST_DISTANCES),
     (_CHANNEL, MOST_CHANNELS),
+    (_CPU, _MOST_CPUS),
 )
 SIZE = _FRONT.size + _COUNTS.size + sum(entry.size * most for entry, most in _TABLES)
 
@@ -60,12 +63,25 @@ Where = Callable[[Place], str]
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """What a processor with slots keeps of its run.
+
+    Attributes:
+        records: Of its trace the last so many are kept.
+        least_cycles: TDMA cycles before its end, even if all is done earlier.
+    """
+
+    records: int
+    least_cycles: int
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """Where the parts of a system lie in physical memory.
 
     Attributes:
         arrivals: The list of interrupts.
-        trace: What the hypervisor did.
+        trace: What the hypervisor did: on each processor with slots, one after the other.
         memory: Of each partition.
         images: Of each partition: where its program's pieces wait to be copied.
         shared: Of each shared memory.
@@ -117,7 +133,7 @@ def configuration(
     programs: tuple[Program, ...],
     placement: Placement,
     arrivals: int,
-    least_cycles: int = 1,
+    kept: Mapping[int, Kept],
 ) -> bytes:
     """Return the block that the hypervisor reads.
 
@@ -127,7 +143,7 @@ def configuration(
         programs: Of each partition, in the order of `hosted_partitions`.
         placement: Where everything lies.
         arrivals: How many there are in the list.
-        least_cycles: TDMA cycles before the end, even if all is done earlier.
+        kept: Of each processor with slots.
     """
     hosted = hosted_partitions(system)
     numbers = {each.name: number for number, each in enumerate(hosted)}
@@ -144,6 +160,7 @@ def configuration(
         _interrupts(system, numbers),
         distances,
         _channels(system, numbers),
+        _cpus(kept),
     )
     return _block(
         tables,
@@ -155,8 +172,6 @@ def configuration(
             1,  # once
             0,
             placement.trace.begin,
-            placement.trace.size // TRACE_RECORD_BYTES,
-            least_cycles,
         ),
     )
 
@@ -203,12 +218,12 @@ def static_configuration(cells: Sequence[Cell]) -> bytes:
         for number, device in devices
         for interrupt in device.interrupts
     ]
-    tables: tuple[list[bytes], ...] = (partitions, [], [], mappings, interrupts, [], [])
-    return _block(tables, 0, 0, (CONFIGURATION, 0, 1, 0, CONFIGURATION, 0, 0))
+    tables: tuple[list[bytes], ...] = (partitions, [], [], mappings, interrupts, [], [], [])
+    return _block(tables, 0, 0, (CONFIGURATION, 0, 1, 0, CONFIGURATION))
 
 
 def _block(tables: tuple[list[bytes], ...], mode: int, flags: int, lists: tuple[int, ...]) -> bytes:
-    *counts, _distances, channels = map(len, tables)
+    *counts, _distances, channels, _cpus = map(len, tables)
     body = _COUNTS.pack(mode, flags, *counts, MEMORY_END, *lists, BOARDS["virt"], channels)
     body += b"".join(
         b"".join(table).ljust(entry.size * most, b"\0")
@@ -318,6 +333,12 @@ def _channels(system: System, numbers: dict[str, int]) -> list[bytes]:
         )
         for each in system.channels
     ]
+
+
+def _cpus(kept: Mapping[int, Kept]) -> list[bytes]:
+    unused = Kept(0, 0)
+    each = (kept.get(cpu, unused) for cpu in range(_MOST_CPUS))
+    return [_CPU.pack(own.records, own.least_cycles) for own in each]
 
 
 def _interrupts(system: System, numbers: dict[str, int]) -> list[bytes]:

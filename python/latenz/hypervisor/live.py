@@ -7,6 +7,7 @@ import numpy as np
 
 from latenz.hypervisor.trace import HANDLING_MASK, RECORD, Kind, Records, Times
 from latenz.system import System
+from latenz.system.processors import parts, slots_of
 
 _BEING_WRITTEN = 64
 """So many of the oldest records may have been written over while the ring was read."""
@@ -108,16 +109,26 @@ class SourceSeen:
 
 
 class Seen:
-    """What a trace has told so far.
+    """What the trace of a processor has told so far.
 
     Args:
         system: What runs.
+        processor: The processor, if several have slots.
     """
 
-    def __init__(self, system: System) -> None:
-        self._system = system
-        self.partitions = [PartitionSeen(name) for name in system.partitions]
-        self.sources = [SourceSeen(each.name) for each in system.sources]
+    def __init__(self, system: System, processor: int | None = None) -> None:
+        self._slots_of_cycle = system.slots if processor is None else slots_of(system, processor)
+        own = {slot.partition for slot in self._slots_of_cycle}
+        names = enumerate(system.partitions)
+        self._partitions = {at: PartitionSeen(name) for at, name in names if name in own}
+        self._numbers = {each.name: at for at, each in self._partitions.items()}
+        self._sources = {
+            at: SourceSeen(each.name)
+            for at, each in enumerate(system.sources)
+            if each.partition in own
+        }
+        self.partitions = list(self._partitions.values())
+        self.sources = list(self._sources.values())
         self.cycles = 0
         self.time_ns = 0
         """Virtual time of the last slot's start, from the first one's."""
@@ -149,7 +160,7 @@ class Seen:
 
     def _begin_slot(self, switch: Records) -> None:
         """End a slot and begin the next."""
-        slots = self._system.slots
+        slots = self._slots_of_cycle
         at = int(switch["detail"]) % len(slots)
         start = int(switch["start"]) - int(switch["value"])
         if self.slot is not None:
@@ -161,11 +172,11 @@ class Seen:
         self.time_ns = self._ns(start - self._first_tick)
 
     def _end_slot(self, owner: str) -> None:
-        own = self.partitions[self._system.partitions.index(owner)]
+        own = self._partitions[self._numbers[owner]]
         own.slots += 1
         own.lost_ns = self._ns(self._lost_ticks)
         own.most_lost_ns = max(own.most_lost_ns, own.lost_ns)
-        self.cycles += self.slot == len(self._system.slots) - 1
+        self.cycles += self.slot == len(self._slots_of_cycle) - 1
 
     def _calibrate(self, start: int, length_ns: int) -> None:
         """Learn the counter's frequency from the first slot, whose length the system has."""
@@ -177,7 +188,7 @@ class Seen:
         """Take what happened in a slot: its owner lost the sections, and others' jobs."""
         if self.slot is None:
             return
-        owner = self._system.partitions.index(self._system.slots[self.slot].partition)
+        owner = self._numbers[self._slots_of_cycle[self.slot].partition]
         jobs = records[(records["kind"] == Kind.JOB_END) & (records["partition"] != owner)]
         self._lost_ticks += int(records["duration"].sum(dtype=np.int64))
         self._lost_ticks += int(jobs["value"].sum(dtype=np.int64))
@@ -186,7 +197,7 @@ class Seen:
         tops = records[records["kind"] == Kind.TOP_HANDLER]
         ends = records[records["kind"] == Kind.BOTTOM_END]
         limits = records[records["kind"] == Kind.LIMIT]
-        for number, source in enumerate(self.sources):
+        for number, source in self._sources.items():
             handled = tops["detail"][tops["source"] == number] & HANDLING_MASK
             for way in range(3):
                 source.handled[way] += int((handled == way).sum())
@@ -196,8 +207,8 @@ class Seen:
             self._latest_ticks[number], source.latest_ns = latest, self._ns(latest)
         last = {int(each["partition"]): each for each in records[records["kind"] == Kind.PROGRESS]}
         for number, record in last.items():
-            if number < len(self.partitions):
-                self._note(self.partitions[number], record)
+            if number in self._partitions:
+                self._note(self._partitions[number], record)
 
     @staticmethod
     def _note(partition: PartitionSeen, record: Records) -> None:
@@ -208,3 +219,28 @@ class Seen:
 
     def _ns(self, ticks: int) -> int:
         return ticks * _SECOND_NS // self._hz
+
+
+class SeenTogether:
+    """What the traces of all processors with slots have told so far.
+
+    Args:
+        system: What runs.
+    """
+
+    def __init__(self, system: System) -> None:
+        self.processors = {x.processor: Seen(system, x.processor) for x in parts(system)}
+        sources = {x.name: x for each in self.processors.values() for x in each.sources}
+        partitions = {x.name: x for each in self.processors.values() for x in each.partitions}
+        self.sources = [sources[source.name] for source in system.sources]
+        self.partitions = [partitions[name] for name in system.partitions]
+
+    @property
+    def time_ns(self) -> int:
+        """How far time has come where it has come farthest, from the first cycle on."""
+        return max(each.time_ns for each in self.processors.values())
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a slot has begun."""
+        return any(each.slot is not None for each in self.processors.values())

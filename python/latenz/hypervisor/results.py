@@ -1,6 +1,8 @@
 """What a run showed: every interrupt, and what the hypervisor's own work took."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,15 +14,18 @@ from latenz.hypervisor.trace import (
     ASKED,
     HANDLING_MASK,
     MONITOR_SHIFT,
+    STATISTICS_FILE,
     TRACE_FILE,
     Clock,
     Kind,
     Records,
     Statistics,
     Times,
+    trace_file,
 )
 from latenz.model import HANDLINGS
 from latenz.system import Mode, System
+from latenz.system.processors import Part, parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +96,39 @@ class Sections:
 
 
 @dataclass(frozen=True, slots=True)
+class OnProcessor:
+    """What a run showed on one processor with slots.
+
+    Attributes:
+        processor: Its number.
+        irqs: Every interrupt whose bottom handler ended there, in that order; times count from the
+            start of its own first cycle.
+        costs: What the hypervisor's work took there; None if the run was cut off before it told.
+        sections: The same, not yet summed up; None as well.
+        records: Its trace.
+        clock: How ticks of that become nanoseconds.
+    """
+
+    processor: int
+    irqs: Irqs
+    costs: Costs | None
+    sections: Sections | None
+    records: Records
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """A run of a system under the hypervisor.
 
     Attributes:
         outcome: Figures of each source, as a simulation gives them.
-        irqs: Every interrupt whose bottom handler ended, in that order.
-        costs: What the hypervisor's work took; None if the run was cut off before it told.
+        irqs: Every interrupt whose bottom handler ended, in that order on each processor.
+        costs: What the hypervisor's work took at most on any processor; None if the run was cut off
+            before it told.
         sections: The same, not yet summed up; None as well.
         statistics: What the hypervisor counted.
-        records: The trace.
+        processors: What it showed on each processor with slots, ascending.
     """
 
     outcome: Simulation
@@ -108,61 +136,150 @@ class Measured:
     costs: Costs | None
     sections: Sections | None
     statistics: Statistics
-    records: Records
+    processors: tuple[OnProcessor, ...]
+
+    @property
+    def records(self) -> Records:
+        """The trace, where one processor has slots."""
+        [only] = self.processors
+        return only.records
 
     @property
     def clock(self) -> Clock:
-        """How ticks of the trace become nanoseconds."""
-        return Clock(self.statistics.counter_hz, self.statistics.epoch_tick)
+        """How ticks of the trace become nanoseconds; of several that of the first processor.
+
+        Ticks are as long on each.
+        """
+        return self.processors[0].clock
 
 
 def measured(
-    system: System, mode: Mode, records: Records, statistics: Statistics, *, complete: bool = True
+    system: System,
+    mode: Mode,
+    records: Records | Mapping[int, Records],
+    statistics: Statistics,
+    *,
+    complete: bool = True,
 ) -> Measured:
-    """Return what a trace and its statistics tell.
+    """Return what traces and their statistics tell.
 
     Args:
         system: What was run.
         mode: How interrupts in foreign slots were handled.
-        records: The trace.
+        records: The trace of each processor with slots; or that of the only one.
         statistics: What the hypervisor counted.
         complete: False if the run was cut off while it told; then there are no costs.
 
     Raises:
-        BadInput: Trace, statistics and system do not belong together, or records were lost.
+        BadInput: Traces, statistics and system do not belong together, or records were lost.
     """
-    _check(system, records, statistics, complete)
-    irqs = reconstructed(system, records, Clock(statistics.counter_hz, statistics.epoch_tick))
-    if complete:
-        _check_counts(irqs, statistics)
+    told = {each.cpu: statistics.of(each) for each in statistics.processors}
+    traces = records if isinstance(records, Mapping) else dict.fromkeys(told, records)
+    together = parts(system)
+    wanted = {part.processor for part in together}
+    if complete and not wanted == set(told) == set(traces):
+        what = f"tells of slots on processors {', '.join(map(str, sorted(told)))}"
+        raise BadInput(what, STATISTICS_FILE, "it is of another system")
+    found = tuple(
+        _on_processor(system, part, traces[part.processor], told[part.processor], complete)
+        for part in together
+        if part.processor in traces and part.processor in told
+    )
+    if not found:
+        raise BadInput("tells of no processor that has slots", STATISTICS_FILE)
+    irqs = joined_irqs([each.irqs for each in found])
     served = all(each.completed == each.raised for each in statistics.sources)
     outcome = figures(system, mode, irqs, complete=complete and served)
-    sections = _sections(records, statistics) if complete else None
-    costs = _costs(system, records, statistics) if complete else None
-    return Measured(outcome, irqs, costs, sections, statistics, records)
+    costs = reduce(worst_costs, [each.costs for each in found if each.costs]) if complete else None
+    sections = (
+        reduce(worst_sections, [x.sections for x in found if x.sections]) if complete else None
+    )
+    return Measured(outcome, irqs, costs, sections, statistics, found)
 
 
-def _check(system: System, records: Records, statistics: Statistics, complete: bool) -> None:
+def joined_irqs(batches: Sequence[Irqs]) -> Irqs:
+    """Return interrupts one after the other."""
+    return Irqs(*(np.concatenate([getattr(x, name) for x in batches]) for name in Irqs.__slots__))
+
+
+def _on_processor(
+    system: System, part: Part, records: Records, statistics: Statistics, complete: bool
+) -> OnProcessor:
+    clock = Clock(statistics.counter_hz, statistics.epoch_tick)
+    where = trace_file(part.processor)
+    _check(system, part, records, statistics, complete)
+    irqs = reconstructed(system, records, clock, where)
+    if not complete:
+        return OnProcessor(part.processor, irqs, None, None, records, clock)
+    _check_counts(part, irqs, statistics)
+    costs = _costs(system, part, records, statistics)
+    sections = _sections(records, statistics)
+    return OnProcessor(part.processor, irqs, costs, sections, records, clock)
+
+
+def worst_of(one: Measured, other: Measured) -> Measured:
+    """Return a complete run with the larger of each cost of two of the same system."""
+    processors = tuple(
+        replace(each, **_worse(each, beside))
+        for each, beside in zip(one.processors, other.processors, strict=True)
+    )
+    return replace(one, **_worse(one, other), processors=processors)
+
+
+def _worse(one: Measured | OnProcessor, other: Measured | OnProcessor) -> dict[str, Any]:
+    assert one.costs is not None and other.costs is not None  # noqa: S101, PT018 - of complete ones
+    assert one.sections is not None and other.sections is not None  # noqa: S101, PT018 - likewise
+    return {
+        "costs": worst_costs(one.costs, other.costs),
+        "sections": worst_sections(one.sections, other.sections),
+    }
+
+
+def worst_costs(one: Costs, other: Costs) -> Costs:
+    """Return the larger of each cost."""
+    names = [each.name for each in fields(Costs) if each.name != "top"]
+    larger = {name: max(getattr(one, name), getattr(other, name)) for name in names}
+    sources = dict.fromkeys([*one.top, *other.top])
+    top = {name: max(one.top.get(name, 0), other.top.get(name, 0)) for name in sources}
+    return Costs(**larger, top=top)
+
+
+def worst_sections(one: Sections, other: Sections) -> Sections:
+    """Return the longer of each section."""
+
+    def longer(name: str) -> int | None:
+        found = [x for x in (getattr(one, name), getattr(other, name)) if x is not None]
+        return max(found, default=None)
+
+    return Sections(**{name: longer(name) for name in Sections.__slots__})  # type: ignore[arg-type]
+
+
+def _check(
+    system: System, part: Part, records: Records, statistics: Statistics, complete: bool
+) -> None:
+    where = trace_file(part.processor)
     if complete and statistics.records_kept < statistics.records_written:
         lost = statistics.records_written - statistics.records_kept
         raise BadInput(
             f"{lost} of {statistics.records_written} records did not fit into the trace",
-            TRACE_FILE,
+            where,
             "run fewer interrupts",
         )
     if complete and len(records) != statistics.records_kept:
         what = f"has {len(records)} records of {statistics.records_kept}"
-        raise BadInput(what, TRACE_FILE, "the run's data are damaged; run it again")
+        raise BadInput(what, where, "the run's data are damaged; run it again")
     tops = records[records["kind"] == Kind.TOP_HANDLER]
     owners = [system.partitions.index(source.partition) for source in system.sources]
     if tops.size and int(tops["source"].max()) >= len(owners):
         what = f"names source {tops['source'].max()}, the system has {len(owners)}"
-        raise BadInput(what, TRACE_FILE, "it is of another system")
+        raise BadInput(what, where, "it is of another system")
+    if not np.isin(tops["source"], part.sources).all():
+        raise BadInput("has interrupts of other processors", where, "it is of another system")
     if tops.size and (tops["partition"] != np.array(owners)[tops["source"]]).any():
-        raise BadInput("has interrupts of other partitions", TRACE_FILE, "it is of another system")
+        raise BadInput("has interrupts of other partitions", where, "it is of another system")
 
 
-def reconstructed(system: System, records: Records, clock: Clock) -> Irqs:
+def reconstructed(system: System, records: Records, clock: Clock, where: str = TRACE_FILE) -> Irqs:
     """Return every interrupt whose bottom handler ended, in that order.
 
     A partition's queue is served first in, first out (rule R4), so that its n-th bottom handler to
@@ -174,20 +291,20 @@ def reconstructed(system: System, records: Records, clock: Clock) -> Irqs:
     tops = records[records["kind"] == Kind.TOP_HANDLER]
     ends = records[records["kind"] == Kind.BOTTOM_END]
     if ends.size and int(ends["partition"].max()) >= len(system.partitions):
-        raise BadInput("has interrupts of other partitions", TRACE_FILE, "it is of another system")
+        raise BadInput("has interrupts of other partitions", where, "it is of another system")
     top_of_end = np.empty(len(ends), np.int64)
     for partition in range(len(system.partitions)):
         began = np.flatnonzero(tops["partition"] == partition)
         ended = np.flatnonzero(ends["partition"] == partition)
         if len(ended) > len(began):
-            raise BadInput("ends more interrupts than it begins", TRACE_FILE, "it is damaged")
+            raise BadInput("ends more interrupts than it begins", where, "it is damaged")
         top_of_end[ended] = began[: len(ended)]
     matched = tops[top_of_end]
     if (matched["source"] != ends["source"]).any() or (
         (matched["detail"] ^ ends["detail"]) & HANDLING_MASK
     ).any():
         remedy = "let fewer arrive at once"
-        raise BadInput("a queue overflowed: its interrupts cannot be told", TRACE_FILE, remedy)
+        raise BadInput("a queue overflowed: its interrupts cannot be told", where, remedy)
     starts = matched["start"].astype(np.int64)
     return Irqs(
         source=ends["source"].astype(np.int64),
@@ -198,13 +315,15 @@ def reconstructed(system: System, records: Records, clock: Clock) -> Irqs:
     )
 
 
-def _check_counts(irqs: Irqs, statistics: Statistics) -> None:
+def _check_counts(part: Part, irqs: Irqs, statistics: Statistics) -> None:
     """Compare what the trace shows with what was counted at the same time."""
-    seen = np.bincount(irqs.source, minlength=len(statistics.sources)).tolist()
-    counted = [source.completed for source in statistics.sources]
+    told = {number: each.completed for number, each in enumerate(statistics.sources)}
+    seen = [int((irqs.source == number).sum()) for number in part.sources]
+    counted = [told.get(number) for number in part.sources]
     if seen != counted:
         what = f"shows {seen} interrupts, the statistics {counted}"
-        raise BadInput(what, TRACE_FILE, "trace and statistics are of different runs")
+        where = trace_file(part.processor)
+        raise BadInput(what, where, "trace and statistics are of different runs")
 
 
 def figures(system: System, mode: Mode, irqs: Irqs, *, complete: bool) -> Simulation:
@@ -313,7 +432,7 @@ def _sections(records: Records, statistics: Statistics) -> Sections:
     return Sections(**{name: ns(name) for name in names}, trap=clock.at_least_ns(ticks.trap))
 
 
-def _costs(system: System, records: Records, statistics: Statistics) -> Costs:
+def _costs(system: System, part: Part, records: Records, statistics: Statistics) -> Costs:
     clock = Clock(statistics.counter_hz, statistics.epoch_tick)
     longest = _ticks(records, statistics)
     trap = longest.trap
@@ -322,8 +441,8 @@ def _costs(system: System, records: Records, statistics: Statistics) -> Costs:
     tops = _of(records, Kind.TOP_HANDLER)
     top_ticks = _top_ticks(records)
     of_source = {
-        source.name: _longest(top_ticks[tops["source"] == number])
-        for number, source in enumerate(system.sources)
+        system.sources[number].name: _longest(top_ticks[tops["source"] == number])
+        for number in part.sources
     }
     # A job's budget is noticed to be used up when whatever its guest caused has been served.
     back = _with(longest.context_switch_from, max(end, service))

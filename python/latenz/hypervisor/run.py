@@ -1,7 +1,7 @@
 """Boots systems under the hypervisor and takes what it tells."""
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +20,15 @@ from latenz.hypervisor.trace import (
     MOST_TICKS,
     RECORD,
     STATISTICS_FILE,
-    TRACE_FILE,
     Kind,
     PartitionStatistics,
+    ProcessorStatistics,
     Records,
     SourceStatistics,
     Statistics,
     read_records,
     read_statistics,
+    trace_file,
 )
 
 if TYPE_CHECKING:
@@ -58,14 +59,14 @@ class Boot:
 
     Attributes:
         measured: What it showed.
-        trace: The file `trace.bin`.
+        traces: The file of each processor's trace.
         statistics: The file `statistics.json`; empty if the run was cut off before it.
         command: What the board was started with.
         console: The last lines of the board's console.
     """
 
     measured: Measured
-    trace: bytes
+    traces: dict[int, bytes]
     statistics: bytes
     command: tuple[str, ...]
     console: tuple[str, ...]
@@ -135,7 +136,7 @@ def boot_counted(
         stopped: Asked now and then; True gives the run up.
 
     Returns:
-        The statistics, and the last records of the trace.
+        The statistics, and the last records of the trace of the first processor with slots.
 
     Raises:
         BadInput: As `boot`; or the run was stopped.
@@ -147,14 +148,15 @@ def boot_counted(
 
 
 def counted(received: "Received") -> tuple[Statistics, Records]:
-    """Return the statistics of a run that has told all, and the last records of its trace.
+    """Return the statistics of a run that has told all, and the last records of its first trace.
 
     Raises:
         BadInput: What came is damaged.
     """
     _check_whole(received)
     statistics = read_statistics(bytes(received.files.get(STATISTICS_FILE, b"")))
-    return statistics, read_records(bytes(received.files.get(TRACE_FILE, b"")))
+    name = trace_file(statistics.cpu)
+    return statistics, read_records(bytes(received.files.get(name, b"")), name)
 
 
 def received_from(
@@ -233,21 +235,27 @@ def is_done(received: "Received") -> bool:
 
 
 def _records(received: "Received") -> int:
-    return len(received.files.get(TRACE_FILE, b"")) // RECORD.itemsize
+    traces = (content for name, content in received.files.items() if name != STATISTICS_FILE)
+    return sum(map(len, traces)) // RECORD.itemsize
 
 
 def _taken(built: Built, received: "Received", command: tuple[str, ...], *, cut_off: bool) -> Boot:
     # Of a file only what came without a gap is kept: a line cut off in the middle does no harm.
     if not cut_off:
         _check_whole(received)
-    trace = bytes(received.files.get(TRACE_FILE, b""))
+    traces = {
+        processor: bytes(received.files[trace_file(processor)])
+        for processor in built.kept
+        if trace_file(processor) in received.files
+    }
     told = bytes(received.files.get(STATISTICS_FILE, b""))
     if cut_off:
-        trace, told = trace[: len(trace) // RECORD.itemsize * RECORD.itemsize], b""
-    records = read_records(trace)
-    statistics = _so_far(built, received, trace) if cut_off else read_statistics(told)
+        told = b""
+        traces = {at: x[: len(x) // RECORD.itemsize * RECORD.itemsize] for at, x in traces.items()}
+    records = {at: read_records(content, trace_file(at)) for at, content in traces.items()}
+    statistics = _so_far(built, received, records) if cut_off else read_statistics(told)
     found = measured(built.system, built.mode, records, statistics, complete=not cut_off)
-    return Boot(found, trace, told, command, tuple(received.lines))
+    return Boot(found, traces, told, command, tuple(received.lines))
 
 
 def _check_whole(received: "Received") -> None:
@@ -256,28 +264,23 @@ def _check_whole(received: "Received") -> None:
         raise BadInput(what, "console", "run it again")
 
 
-def _so_far(built: Built, received: "Received", trace: bytes) -> Statistics:
-    """Return what is known of a run that was stopped while it told: its first slot is the epoch."""
-    records = read_records(trace)
-    first = records[records["kind"] == Kind.SLOT_SWITCH][:1]
-    if not first.size or received.hello is None:
+def _so_far(built: Built, received: "Received", traces: Mapping[int, Records]) -> Statistics:
+    """Return what is known of a run that was stopped while it told."""
+    told = [_processor_so_far(at, records) for at, records in traces.items() if _switches(records)]
+    if not told or received.hello is None:
         raise BadInput("was stopped before it told anything", "the run")
+    whole = np.concatenate(list(traces.values()))
     raised, completed = (
         np.bincount(
-            records["source"][records["kind"] == kind], minlength=len(built.system.sources)
+            whole["source"][whole["kind"] == kind], minlength=len(built.system.sources)
         ).tolist()
         for kind in (Kind.TOP_HANDLER, Kind.BOTTOM_END)
     )
-    epoch_tick = int(first[0]["start"]) - int(first[0]["value"])
-    if abs(epoch_tick) >= MOST_TICKS:
-        raise BadInput("tells a time that no counter reaches", "the trace", "run it again")
+    first, *others = told
     return Statistics(
+        **first.model_dump(),
+        others=tuple(others),
         counter_hz=received.hello["counter_hz"],
-        epoch_tick=epoch_tick,
-        cycles=0,
-        trap_ticks=0,
-        records_written=len(records),
-        records_kept=len(records),
         sources=tuple(
             SourceStatistics(name=source.name, raised=raised[at], completed=completed[at])
             for at, source in enumerate(built.system.sources)
@@ -285,4 +288,24 @@ def _so_far(built: Built, received: "Received", trace: bytes) -> Statistics:
         partitions=tuple(
             PartitionStatistics(name=name, state="unknown") for name in built.system.partitions
         ),
+    )
+
+
+def _switches(records: Records) -> int:
+    return int((records["kind"] == Kind.SLOT_SWITCH).sum())
+
+
+def _processor_so_far(processor: int, records: Records) -> ProcessorStatistics:
+    """Return what a trace shows of a processor: its first slot is the epoch."""
+    first = records[records["kind"] == Kind.SLOT_SWITCH][0]
+    epoch_tick = int(first["start"]) - int(first["value"])
+    if abs(epoch_tick) >= MOST_TICKS:
+        raise BadInput("tells a time that no counter reaches", "the trace", "run it again")
+    return ProcessorStatistics(
+        cpu=processor,
+        epoch_tick=epoch_tick,
+        cycles=0,
+        trap_ticks=0,
+        records_written=len(records),
+        records_kept=len(records),
     )

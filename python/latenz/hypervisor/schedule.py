@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,13 +12,15 @@ from latenz.analysis.simulate import ACTIVITIES, Irqs, Segments
 from latenz.analysis.timeline import (
     HYPERVISOR_TRACK,
     Timeline,
+    trace_events,
     trace_span,
     trace_time,
-    write_trace,
+    write_events,
 )
-from latenz.hypervisor.results import Measured
+from latenz.hypervisor.results import Measured, OnProcessor
 from latenz.hypervisor.trace import Kind, Records
 from latenz.system import System
+from latenz.system.processors import Part, parts
 
 _SWITCH, _TOP, _BOTTOM, _INTERPOSING, _INTERPOSED = range(len(ACTIVITIES))
 _ACTIVITY_OF = {
@@ -77,8 +80,33 @@ class _Processor:
             self.job = None
 
 
-def segments(system: System, run: Measured) -> Segments:
-    """Return what the processor did, as a simulation gives it.
+def each_processor(system: System, run: Measured) -> Iterator[tuple[System, OnProcessor]]:
+    """Yield what a run showed on each processor that has sources, as of a system of its own."""
+    for part, own in zip(parts(system), run.processors, strict=True):
+        if part.system is system:
+            yield system, own
+        elif part.system is not None:
+            yield part.system, _renumbered(system, part, own)
+
+
+def _renumbered(system: System, part: Part, own: OnProcessor) -> OnProcessor:
+    """Return it with partitions and sources by their numbers on the processor."""
+    assert part.system is not None  # noqa: S101 - the caller has looked
+    partitions = np.zeros(len(system.partitions), np.uint8)
+    sources = np.zeros(len(system.sources), np.uint16)
+    for number, name in enumerate(part.system.partitions):
+        partitions[system.partitions.index(name)] = number
+    sources[list(part.sources)] = range(len(part.sources))
+    records = own.records.copy()
+    records["partition"] = partitions[records["partition"]]
+    of_source = ~np.isin(records["kind"], [Kind.PROGRESS, Kind.SLOT_SWITCH])
+    records["source"][of_source] = sources[records["source"][of_source]]
+    irqs = replace(own.irqs, source=sources[own.irqs.source].astype(np.int64))
+    return replace(own, records=records, irqs=irqs)
+
+
+def segments(system: System, run: Measured | OnProcessor) -> Segments:
+    """Return what the processor did, as a simulation gives it; of a system of one processor.
 
     Ends of bottom handlers and traps of guests are the hypervisor's work, too, but none that a
     simulation knows; there is nothing in their place.
@@ -90,8 +118,10 @@ def segments(system: System, run: Measured) -> Segments:
     return Segments(activity, partition, source, clock.times_ns(start), clock.times_ns(end))
 
 
-def timeline_of(system: System, run: Measured, start_ns: int, end_ns: int) -> Timeline:
-    """Return a part of a run."""
+def timeline_of(
+    system: System, run: Measured | OnProcessor, start_ns: int, end_ns: int
+) -> Timeline:
+    """Return a part of a run, of a system of one processor."""
     whole, irqs = segments(system, run), run.irqs
     shown = (whole.end_ns > start_ns) & (whole.start_ns < end_ns)
     arrived = (irqs.arrival_ns >= start_ns) & (irqs.arrival_ns < end_ns)
@@ -110,7 +140,8 @@ def export_trace(
     """Write a run for Perfetto or Chrome's trace viewer (trace event JSON).
 
     Tracks show the slots, the hypervisor and each partition's bottom handlers; counters show the
-    progress that guests report. See `latenz.analysis.timeline.write_trace`.
+    progress that guests report. See `latenz.analysis.timeline.write_trace`. If several processors
+    have sources, each is a process.
 
     Args:
         system: What was run.
@@ -121,24 +152,42 @@ def export_trace(
     Raises:
         BadInput: The file cannot be written.
     """
-    start_ns, end_ns = window or (0, _end_ns(run))
-    part = timeline_of(system, run, start_ns, end_ns)
-    write_trace(part, path, _further_events(system, run, start_ns, end_ns))
+    events: list[dict[str, Any]] = []
+    each = list(each_processor(system, run))
+    for number, (own, shown) in enumerate(each, 1):
+        if len(each) > 1:
+            name = {"name": f"processor {shown.processor}"}
+            events.append({"ph": "M", "pid": number, "name": "process_name", "args": name})
+        found = _events(own, shown, window or (0, _end_ns(shown)))
+        events += (_of_process(event, number) for event in found)
+    write_events(events, path)
 
 
-def _end_ns(run: Measured) -> int:
+def _of_process(event: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return an event as one of another process; those of the first are as they are."""
+    if number == 1:
+        return event
+    return event | {"pid": number} | ({"id": f"{number}.{event['id']}"} if "id" in event else {})
+
+
+def _events(system: System, run: OnProcessor, window: tuple[int, int]) -> Iterator[dict[str, Any]]:
+    yield from trace_events(timeline_of(system, run, *window))
+    yield from _further_events(system, run, *window)
+
+
+def _end_ns(run: OnProcessor) -> int:
     last = run.records[-1:]
     return int(run.clock.times_ns(last["start"] + last["duration"]).max(initial=1))
 
 
 def _further_events(
-    system: System, run: Measured, start_ns: int, end_ns: int
+    system: System, run: OnProcessor, start_ns: int, end_ns: int
 ) -> Iterator[dict[str, Any]]:
     """Yield what simulations do not know."""
     starts = run.clock.times_ns(run.records["start"])
     ends = run.clock.times_ns(run.records["start"] + run.records["duration"])
     shown = (starts >= start_ns) & (starts < end_ns)
-    names = [each.name for each in run.statistics.partitions]
+    names = system.partitions
     chosen = zip(run.records[shown].tolist(), starts[shown], ends[shown], strict=True)
     for (_, _, value, kind, partition, source, detail), start, end in chosen:
         begins_ns, ends_ns = int(start), int(end)

@@ -9,7 +9,7 @@ from latenz.analysis.show import (
     print_simulation,
     print_titled,
 )
-from latenz.hypervisor.results import Costs, Measured, Sections
+from latenz.hypervisor.results import Measured
 from latenz.hypervisor.trace import PartitionStatistics
 
 _COSTS = {
@@ -47,8 +47,8 @@ def print_run(run: Measured, bench: str) -> None:
     for each in run.statistics.partitions:
         if each.faults:
             console.print(in_words(each), markup=False, highlight=False)
-    if run.costs and run.sections:
-        print_costs(run.costs, run.sections, bench)
+    if run.costs:
+        print_costs(run, bench)
 
 
 def in_words(partition: PartitionStatistics) -> str:
@@ -63,19 +63,23 @@ def in_words(partition: PartitionStatistics) -> str:
     return f"{partition.name} {ending}: {', '.join(found)}"
 
 
-def print_costs(costs: Costs, sections: Sections, bench: str) -> None:
-    """Print what the hypervisor's own work took."""
+def print_costs(run: Measured, bench: str) -> None:
+    """Print what the hypervisor's own work took in a complete run, on each processor."""
     console = console_for_tables()
-    table = plain_table("cost", "at most")
-    for key, cost in costs.to_json().items():
-        if key in _COSTS:
-            table.add_row(_COSTS[key], duration_or_dash(cost))
-    for name, cost in costs.top.items():
-        table.add_row(f"top handler (C_TH) of {name}", duration_or_dash(cost))
+    costs = [each.costs for each in run.processors if each.costs]
+    several = [f"on {each.processor}" for each in run.processors]
+    heading = several if len(several) > 1 else ["at most"]
+    table = plain_table("cost", *heading)
+    for key, name in _COSTS.items():
+        table.add_row(name, *(duration_or_dash(each.to_json()[key]) for each in costs))
+    for name in dict.fromkeys(name for each in costs for name in each.top):
+        own = (duration_or_dash(each.top.get(name)) for each in costs)
+        table.add_row(f"top handler (C_TH) of {name}", *own)
     print_titled(
         console, f"costs as the analysis takes them, measured on {bench} (virtual time)", table
     )
-    table = plain_table("section", "longest")
-    for key, section in asdict(sections).items():
-        table.add_row(SECTIONS[key], duration_or_dash(section))
+    sections = [asdict(each.sections) for each in run.processors if each.sections]
+    table = plain_table("section", *(heading if len(several) > 1 else ["longest"]))
+    for key, name in SECTIONS.items():
+        table.add_row(name, *(duration_or_dash(each[key]) for each in sections))
     print_titled(console, "what they are made of", table)

@@ -11,19 +11,20 @@ from latenz.files import file_in
 from latenz.hypervisor.build import Built
 from latenz.hypervisor.results import Measured, measured, off_the_grid
 from latenz.hypervisor.run import BOARDS, Boot
-from latenz.hypervisor.schedule import timeline_of
+from latenz.hypervisor.schedule import each_processor, timeline_of
 from latenz.hypervisor.trace import (
     STATISTICS_FILE,
     TRACE_FILE,
     read_records,
     read_statistics,
+    trace_file,
 )
 from latenz.model import HANDLINGS, Metadata, SampleSet, TimeBase
 from latenz.store.run import Run, RunWriter
 from latenz.system import System, read_system, write_system
 from latenz.system.writer import write_arrivals
 
-_SYSTEM_FILE, _ARRIVALS_FILE, _PICTURE = "system.toml", "arrivals.csv", "schedule.svg"
+_SYSTEM_FILE, _ARRIVALS_FILE = "system.toml", "arrivals.csv"
 
 
 def new_run(folder: Path, bench: str) -> RunWriter:
@@ -53,7 +54,8 @@ def keep(writer: RunWriter, name: str, built: Built, boot: Boot, bench: str) -> 
         BadInput: Something cannot be written.
     """
     run, folder = boot.measured, writer.folder
-    (folder / TRACE_FILE).write_bytes(boot.trace)
+    for processor, trace in boot.traces.items():
+        (folder / trace_file(processor)).write_bytes(trace)
     if boot.statistics:
         (folder / STATISTICS_FILE).write_bytes(boot.statistics)
     write_system(built.stamped, folder / _SYSTEM_FILE)
@@ -67,8 +69,10 @@ def keep(writer: RunWriter, name: str, built: Built, boot: Boot, bench: str) -> 
     ]
     for each in sets:
         writer.add(each)
-    part = timeline_of(built.system, run, *telling_part(built.system, run.irqs))
-    (folder / _PICTURE).write_text(schedule_picture(drawable(part)), encoding="utf-8")
+    for system, own in each_processor(built.system, run):
+        part = timeline_of(system, own, *telling_part(system, own.irqs))
+        picture = schedule_picture(drawable(part))
+        (folder / _picture(own.processor)).write_text(picture, encoding="utf-8")
     writer.info.conditions.append(
         {
             "condition": name,
@@ -83,6 +87,10 @@ def keep(writer: RunWriter, name: str, built: Built, boot: Boot, bench: str) -> 
         }
     )
     writer.close("complete" if run.outcome.complete else "interrupted")
+
+
+def _picture(processor: int) -> str:
+    return f"schedule-{processor}.svg" if processor else "schedule.svg"
 
 
 def _sample_set(name: str, number: int, built: Built, run: Measured, bench: str) -> SampleSet:
@@ -124,15 +132,20 @@ def stored(folder: Path) -> tuple[System, Measured]:
         BadInput: It is none that `latenz hypervisor run` wrote.
     """
     Run.open(folder)
-    files = {}
-    for name in (TRACE_FILE, STATISTICS_FILE):
-        path = file_in(folder, name)
-        if path is None:
-            remedy = "give one that `latenz hypervisor run -o` wrote"
-            raise BadInput(f"has no {name}", str(folder), remedy)
-        files[name] = path.read_bytes()
+    file_in(folder, TRACE_FILE)  # refused if it lies elsewhere, before it is missed
+    told = read_statistics(_content(folder, STATISTICS_FILE), str(folder / STATISTICS_FILE))
+    traces = {}
+    for each in told.processors:
+        name = trace_file(each.cpu)
+        traces[each.cpu] = read_records(_content(folder, name), str(folder / name))
     file_in(folder, _ARRIVALS_FILE)  # which the system names: refused if it lies elsewhere
     system = read_system(file_in(folder, _SYSTEM_FILE) or folder / _SYSTEM_FILE)
-    records = read_records(files[TRACE_FILE], str(folder / TRACE_FILE))
-    told = read_statistics(files[STATISTICS_FILE], str(folder / STATISTICS_FILE))
-    return system, measured(system, system.mode, records, told)
+    return system, measured(system, system.mode, traces, told)
+
+
+def _content(folder: Path, name: str) -> bytes:
+    path = file_in(folder, name)
+    if path is None:
+        remedy = "give one that `latenz hypervisor run -o` wrote"
+        raise BadInput(f"has no {name}", str(folder), remedy)
+    return path.read_bytes()

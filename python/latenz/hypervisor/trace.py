@@ -48,6 +48,11 @@ HANDLING_MASK, ACCEPTED, ASKED, MONITOR_SHIFT = 0x3, 1 << 2, 1 << 3, 16
 """Bits of the detail of top handlers, `TopDetail`."""
 
 
+def trace_file(processor: int) -> str:
+    """Return the name of the file of a processor's trace."""
+    return f"trace-{processor}.bin" if processor else TRACE_FILE
+
+
 MOST_TICKS = 1 << 62
 """What no time of the system counter reaches, at 1 GHz in 146 years."""
 Ticks = Annotated[int, Field(gt=-MOST_TICKS, lt=MOST_TICKS)]
@@ -88,10 +93,10 @@ class PartitionStatistics(_Told):
     lost_lines: int = 0
 
 
-class Statistics(_Told):
-    """The file `statistics.json`, which follows the trace."""
+class ProcessorStatistics(_Told):
+    """What is of one processor with slots."""
 
-    counter_hz: int = Field(gt=0, le=_SECOND_NS)
+    cpu: int = 0
     epoch_tick: Ticks
     """Start of the first TDMA cycle."""
     cycles: int
@@ -105,10 +110,31 @@ class Statistics(_Told):
     records_kept: int
     latest_slot_ticks: Ticks = 0
     """The longest from a slot's start to its switch."""
+
+
+class Statistics(ProcessorStatistics):
+    """The file `statistics.json`, which follows the traces.
+
+    Its own fields are those of the first processor with slots.
+    """
+
+    counter_hz: int = Field(gt=0, le=_SECOND_NS)
     idle_errors: int = 0
     """Asynchronous errors that no guest can have caused."""
+    others: tuple[ProcessorStatistics, ...] = ()
+    """The other processors with slots."""
     sources: tuple[SourceStatistics, ...]
     partitions: tuple[PartitionStatistics, ...]
+
+    @property
+    def processors(self) -> tuple[ProcessorStatistics, ...]:
+        """What is of each processor with slots, ascending."""
+        return (self, *self.others)
+
+    def of(self, processor: ProcessorStatistics) -> "Statistics":
+        """Return these as those of one processor, and what is of all together."""
+        own = {name: getattr(processor, name) for name in ProcessorStatistics.model_fields}
+        return self.model_copy(update={**own, "others": ()})
 
 
 @dataclass(frozen=True, slots=True)

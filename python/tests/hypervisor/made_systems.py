@@ -68,23 +68,24 @@ def systems(draw):
     """Systems with everything that system files can say."""
     owners = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
     slots = tuple(Slot(owner, draw(st.integers(2 * MS, 6 * MS))) for owner in owners)
+    second = draw(st.just([]) | st.lists(st.sampled_from(owners), unique=True))
     hosted = []
-    for at, name in enumerate(draw(st.sets(st.sampled_from(owners)))):
+    for at, name in enumerate(dict.fromkeys([*second, *draw(st.sets(st.sampled_from(owners)))])):
         device = Device(0x1000_0000 + 0x10_0000 * at, 0x2000, (40 + 2 * at, 41 + 2 * at))
         hosted.append(
             Partition(
                 name,
                 draw(st.sampled_from(["worker", "victim", DRIVER])),
                 draw(st.integers(1, 20)) << 21,
-                0,
+                1 if name in second else 0,
                 draw(st.sampled_from(["stop", "restart", "report"])),
                 draw(st.sampled_from([(), (device,)])),
                 draw(st.integers(0, 16)),
                 **draw(watchdogs()),
             )
         )
-    alone = draw(st.integers(0, 3))
-    hosted += [Partition(f"alone {cpu}", cpu=cpu) for cpu in range(1, alone + 1)]
+    alone = range(2 if second else 1, draw(st.integers(0, 3)) + 1)
+    hosted += [Partition(f"alone {cpu}", cpu=cpu) for cpu in alone]
     found = draw(sources(owners))
     own = [
         (number, each.devices[0].interrupts[0])

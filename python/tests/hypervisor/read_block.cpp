@@ -87,7 +87,11 @@ int main(int /*count*/, const char* const* arguments) {
   if (!problem.empty()) return 0;
   std::cout << "head";
   tell({static_cast<std::uint64_t>(all.mode), all.flags, all.memory_end, all.arrival_repeats,
-        all.least_cycles, all.trace, all.trace_records});
+        all.trace});
+  for (const CpuEntry& each : all.cpu) {
+    std::cout << "cpu";
+    tell({each.trace_records, each.least_cycles});
+  }
   for (const auto& each : std::span(all.partition).first(all.partitions)) tell_partition(each);
   for (const auto& each : std::span(all.slot).first(all.slots)) {
     std::cout << "slot";

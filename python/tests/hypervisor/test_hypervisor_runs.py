@@ -242,7 +242,7 @@ def test_a_damaged_image_is_told_as_the_hypervisor_tells_it(tmp_path):
 def test_every_boot_brings_the_same():
     built = build(GATEWAY, irqs=80)
     first, again = boot(built, "virt"), boot(built, "virt")
-    assert first.trace == again.trace
+    assert first.traces == again.traces
     assert first.statistics == again.statistics
 
 

@@ -174,7 +174,7 @@ def check_witness(built, found, promised):
 def executed_of_victim_ns(found):
     """Return what the victim executed in each of its slots."""
     number = [each.name for each in found.measured.statistics.partitions].index("victim")
-    records = found.measured.records
+    records = found.measured.processors[0].records
     own = records[(records["kind"] == Kind.PROGRESS) & (records["partition"] == number)]
     turns = own["value"].astype(np.int64) + (own["detail"].astype(np.int64) << 32)
     return np.diff(turns) * TURN_NS

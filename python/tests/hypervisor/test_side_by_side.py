@@ -1,4 +1,6 @@
-"""A core that is shared by slots beside a core of a hostile guest: nothing gets through.
+"""A core that is shared by slots beside a core with a hostile guest: nothing gets through.
+
+The guest has the other core for itself, or shares it by slots with another one.
 
 The emulator runs cores in turns of up to 1 us on one thread, and all of their instructions count in
 one time: what is beside a busy core takes twice as long, whatever that core does. So what was
@@ -6,7 +8,9 @@ promised are the bounds with the costs of a run beside a guest that only counts.
 10 us jobs run out of their budgets there, and these tests fail.
 """
 
+import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 import test_isolation
@@ -21,6 +25,7 @@ from test_isolation import (
 from latenz.analysis import bound
 from latenz.hypervisor.costs import with_costs
 from latenz.hypervisor.show import SECTIONS
+from latenz.system.processors import parts
 
 pytestmark = pytest.mark.boots
 
@@ -45,21 +50,35 @@ OWN = test_isolation.SYSTEM[
         "[[partition]]"
     )
 ]
-SYSTEM = (
-    test_isolation.SYSTEM.replace(SLOT, "")
-    .replace(OWN, "")
-    .replace('name = "hostile"\n', 'name = "hostile"\ncpu = 1\n')
+ON_OTHER = test_isolation.SYSTEM.replace('name = "hostile"\n', 'name = "hostile"\ncpu = 1\n')
+ALONE = ON_OTHER.replace(SLOT, "").replace(OWN, "")
+QUARTER = Path(sys.prefix) / "firmware" / "hypervisor" / "guests" / "quarter.bin"
+"""It counts, and its handlers leave room for another core's turns, few or many."""
+BY_SLOTS = (
+    ON_OTHER.replace("{witness}", str(QUARTER))
+    + """
+[[slot]]
+partition = "beside"
+length = "400 us"
+[[partition]]
+name = "beside"
+guest = "victim"
+memory = "2 MiB"
+cpu = 1
+"""
 )
+"""The hostile guest has slots and a source, whose handler it may never end."""
 
 
 @pytest.fixture(scope="module")
 def honest_on(tmp_path_factory):
     """Gives, on a bench, the bounds and what the victim executes beside a guest that counts."""
 
-    def measured(bench):
+    def measured(bench, system):
         folder = tmp_path_factory.mktemp("honest")
-        built, found = booted(folder, "victim", IRQS, SYSTEM, bench)
-        costly, missing = with_costs(built.system, found.measured.costs, found.measured.sections)
+        built, found = booted(folder, "victim", IRQS, system, bench)
+        own = found.measured.processors[0]
+        costly, missing = with_costs(parts(built.system)[0].system, own.costs, own.sections)
         assert not set(missing) - {"limit"}
         return bound(costly, built.mode), executed_of_victim_ns(found).min()
 
@@ -68,18 +87,30 @@ def honest_on(tmp_path_factory):
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_hostile_guest_of_another_core_takes_nothing(tmp_path, honest_on, attack):
-    check(tmp_path, honest_on, attack, "virt")
+    check(tmp_path, honest_on, attack, "virt", ALONE)
+
+
+@pytest.mark.parametrize(
+    "attack", ["console-flood", "distributor-flood", "maintenance-in-job", "timer-storm"]
+)
+def test_nor_does_one_that_has_slots_there(tmp_path, honest_on, attack):
+    check(tmp_path, honest_on, attack, "virt", BY_SLOTS)
 
 
 @pytest.mark.parametrize("bench", OTHER_BOARDS)
 @pytest.mark.parametrize("attack", ["distributor-flood", "console-flood"])
 def test_so_on_other_boards(tmp_path, honest_on, attack, bench):
-    check(tmp_path, honest_on, attack, bench)
+    check(tmp_path, honest_on, attack, bench, ALONE)
 
 
-def check(folder, honest_on, attack, bench):
-    promised, least_ns = honest_on(bench)
-    built, found = attacked(folder, attack, IRQS, SYSTEM, bench)
+@pytest.mark.parametrize("bench", OTHER_BOARDS)
+def test_so_by_slots_on_other_boards(tmp_path, honest_on, bench):
+    check(tmp_path, honest_on, "distributor-flood", bench, BY_SLOTS)
+
+
+def check(folder, honest_on, attack, bench, system):
+    promised, least_ns = honest_on(bench, system)
+    built, found = attacked(folder, attack, IRQS, system, bench)
     assert built.processors == 2
     assert [line for line in found.console if line.startswith(f"hostile| begins: {attack} ")]
     check_witness(built, found, promised)
