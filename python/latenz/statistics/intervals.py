@@ -113,8 +113,8 @@ def why_not_alone(sample_set: SampleSet, n: int, duration_s: float | None) -> st
     silicon = sample_set.metadata.time_base is TimeBase.SILICON
     if silicon and duration_s is not None and duration_s < SHORTEST_S:
         return (
-            f"one run of {duration_s:.5g} s may lie in a single phase of the machine: {SHORTEST_S} s"
-            " are the least"
+            f"one run of {duration_s:.5g} s may lie in a single phase of the machine: "
+            f"{SHORTEST_S} s are the least"
         )
     return None
 
