@@ -12,7 +12,13 @@
 namespace latenz::hypervisor {
 
 /// What an image is built for: the hypervisor probes nothing, and memory of zeros names none.
-enum class BoardNumber : std::uint32_t { none = 0, virt = 1, zcu102 = 2, virt_gicv3 = 3, raspi4b = 4 };
+enum class BoardNumber : std::uint32_t {
+  none = 0,
+  virt = 1,
+  zcu102 = 2,
+  virt_gicv3 = 3,
+  raspi4b = 4
+};
 
 enum class Mode : std::uint32_t { plain, paper, carry };
 
