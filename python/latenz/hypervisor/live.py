@@ -35,11 +35,12 @@ class LiveTrace:
     def new(self) -> Records:
         """Return whole records that came since, oldest first; the newest may not be whole yet."""
         ring = np.array(self._ring)
-        found = in_order(ring)
-        if self._last is not None:
+        ordered, unsure = oldest_first(ring)
+        found = ordered[unsure:]
+        if self._last is None:
+            self.gaps += int(ring["kind"].all())  # gone round before the first look
+        elif ordered[:unsure][-1:].tobytes() != self._last:
             found = self._unread(found)
-        elif ring["kind"].all():  # gone round before the first look
-            self.gaps += 1
         if len(found):
             self._last, self._last_start = found[-1].tobytes(), int(found[-1]["start"])
         return found
@@ -55,17 +56,18 @@ class LiveTrace:
         return found[behind:]
 
 
-def in_order(ring: Records) -> Records:
-    """Return the records of a copied ring that are whole, oldest first.
+def oldest_first(ring: Records) -> tuple[Records, int]:
+    """Return the records of a copied ring but the one written last, oldest first.
 
-    The one written last, and of a ring that has gone round the oldest, may have been in work.
+    Returns:
+        The records, and how many of the first may have been in work: of a ring that has gone round.
     """
     unused = ring["kind"] == 0
     if unused.any():
-        return ring[: max(int(np.argmax(unused)) - 1, 0)]
+        return ring[: max(int(np.argmax(unused)) - 1, 0)], 0
     drops = np.flatnonzero(ring["start"][1:] < ring["start"][:-1])
     newest = int(drops[0]) if drops.size else len(ring) - 1
-    return np.concatenate([ring[newest + 1 :], ring[:newest]])[_BEING_WRITTEN:]
+    return np.concatenate([ring[newest + 1 :], ring[:newest]]), _BEING_WRITTEN
 
 
 @dataclass(slots=True)
