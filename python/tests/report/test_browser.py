@@ -386,3 +386,26 @@ def test_printed_from_a_wide_window_every_label_is_on_paper(
     assert any(re.fullmatch(r"\d+ ms", text) for text in exceedance)
     assert max(right for panel in printed for _, right in panel) <= A4_PIXELS
     opened.close()
+
+
+def test_on_paper_no_table_is_wider_than_the_page_and_no_number_is_broken(
+    browser: Browser, example: Example
+) -> None:
+    opened = browser.new_page(viewport={"width": int(A4_PIXELS), "height": 900})
+    opened.goto(example.page.as_uri())
+    opened.emulate_media(media="print")
+    eventually(
+        opened, "document.querySelectorAll('#provenance > details:not([open])').length === 0"
+    )
+    shown = "[...document.querySelectorAll('table')].filter((table) => table.checkVisibility())"
+    assert opened.evaluate(f"{shown}.some((table) => table.matches('.evidence'))")
+    rights = opened.evaluate(f"{shown}.map((table) => table.getBoundingClientRect().right)")
+    assert max(rights) <= A4_PIXELS + 1
+    numbers = f"{shown}.flatMap((table) => [...table.querySelectorAll('td.number')])"
+    lines = f"""{numbers}.map((cell) => {{
+      const text = document.createRange();
+      text.selectNodeContents(cell);
+      return new Set([...text.getClientRects()].map((box) => Math.round(box.bottom))).size;
+    }})"""
+    assert max(opened.evaluate(lines)) == 1
+    opened.close()

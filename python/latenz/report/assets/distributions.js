@@ -27,7 +27,7 @@ function averages({ series, limits, timeBase }, look, logarithmic) {
       ...limitLines(limits, look, "x", { range, log: logarithmic, place: (ns) => ns / size }),
       xaxis: logarithmic ? timeAxis(look, range) : axis(look, `latency [${unit}]`, { range }),
       yaxis: rowAxis(rows.map((one) => one.label), look),
-      legend: { orientation: "h", y: -52 / Math.max(look.height - 150, 60), yanchor: "top", x: 0, traceorder: "reversed" },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, traceorder: "reversed" },
     }),
   };
 }

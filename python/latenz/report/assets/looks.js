@@ -109,7 +109,7 @@ function layout(look, more) {
     font: { color: look.ink, family: getComputedStyle(document.body).fontFamily, size: 12 },
     hoverlabel: { bgcolor: look.card, bordercolor: look.line, font: { color: look.ink }, align: "left", namelength: 0 },
     hovermode: "closest", dragmode: "zoom", showlegend: true,
-    legend: { orientation: "h", y: -52 / Math.max(look.height - 150, 100), yanchor: "top", x: 0, font: { size: 12 } },
+    legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, font: { size: 12 } },
     ...(look.fixed ? { autosize: false, width: look.width, height: look.height } : {}), ...more,
   };
 }
