@@ -62,11 +62,13 @@ class Fields {
   virtual void write(probe::Json& json) const = 0;
 };
 
+constexpr int unknown_pid = -1;
+
 /// Valid only during the call that it is passed to.
 struct Event {
   std::int64_t t_ns = 0;  ///< of the clock that the trace was recorded with
   int cpu = 0;
-  int pid = 0;             ///< of the thread
+  int pid = 0;             ///< of the thread, or unknown_pid
   std::string_view comm;   ///< of the thread; empty: not known
   std::string_view name;   ///< without its system
   std::string_view flags;  ///< as ftrace prints them, such as "dNh2."; empty: not told

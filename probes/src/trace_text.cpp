@@ -84,9 +84,20 @@ Stamp parse_stamp(std::string_view word, std::int64_t& t_ns) {
   return Stamp::seconds;
 }
 
+/// `:-1 -1` or `:-1 -1/-1`: perf is not told the number of a thread that is about to end.
+bool is_ending_thread(std::string_view text) {
+  if (text.ends_with("/-1")) text.remove_suffix(3);
+  return text.ends_with(" -1") && trimmed(text.substr(0, text.size() - 3)) == ":-1";
+}
+
 /// Who ran: `comm-pid`, `comm-pid (tgid)`, `comm pid` or `comm pid/tid`.
 bool parse_thread(std::string_view text, Line& line) {
   text = trimmed(text);
+  if (is_ending_thread(text)) {
+    line.pid = unknown_pid;
+    line.comm = {};
+    return true;
+  }
   if (text.ends_with(')')) {  // the thread group of ftrace's option record-tgid
     const auto open = text.rfind('(');
     if (open == std::string_view::npos) return false;
@@ -525,13 +536,16 @@ void TraceText::read_line(std::string_view text, Consumer& consumer) {
   has_system_ = has_system_ || line.has_system;
   is_free_text_ =
       line.name == "print" || line.name == "tracing_mark_write" || line.name == "bprint";
-  const Event event{line.t_ns, line.cpu,   line.pid,           line.comm,
-                    line.name, line.flags, kind_of(line.name), &fields_};
+  Event event{line.t_ns, line.cpu,   line.pid,           line.comm,
+              line.name, line.flags, kind_of(line.name), &fields_};
   if (event.kind == Kind::stack && line.details.empty()) {
     hold_stack(line);
     return;
   }
   fields_.set(event.kind, line.details);
+  if (event.pid == unknown_pid && event.kind == Kind::sched_switch) {
+    event.pid = static_cast<int>(fields_.number("prev_pid").value_or(unknown_pid));
+  }
   consumer.event(event);
 }
 

@@ -82,10 +82,10 @@ class Machine:
             if path is not None and not path.is_file():
                 raise BadInput("there is no such file", str(path))
         _check_program(self.image, _AARCH64, "an ELF file for aarch64 or an arm64 Image")
-        if self.real_time is not None:
-            _check_program(self.real_time, _ARM, "an ELF file for 32-bit Arm")
         if self.real_time is not None and self.bench != "zcu102":
             raise BadInput("has no Cortex-R5", f"--bench {self.bench}", "take --bench zcu102")
+        if self.real_time is not None:
+            _check_program(self.real_time, _ARM, "an ELF file for 32-bit Arm")
         cpus = 4 if self.real_time is not None else self.cpus
         return Payload(
             kernel=self.image.absolute(),

@@ -62,15 +62,17 @@ def test_names_can_be_those_of_another_file_and_level(tmp_path):
     ("arguments", "told"),
     [
         (("none.elf",), "there is no such file"),
-        ((__file__, "--bench", "zcu103"), "did you mean 'zcu102'?"),
-        ((__file__, "--caches", "full"), "--caches: 'full' is no state of caches"),
-        ((__file__, "--symbols", "x.elf@9"), "'9' is no exception level"),
-        ((__file__, "--symbols", "x.elf"), "x.elf: cannot be read"),
-        ((__file__, "--r5", __file__), "take --bench zcu102"),
+        ((__file__,), "is no program for this processor"),
+        (("IMAGE", "--bench", "zcu103"), "did you mean 'zcu102'?"),
+        (("IMAGE", "--caches", "full"), "--caches: 'full' is no state of caches"),
+        (("IMAGE", "--symbols", "x.elf@9"), "'9' is no exception level"),
+        (("IMAGE", "--symbols", "x.elf"), "x.elf: cannot be read"),
+        (("IMAGE", "--r5", "IMAGE"), "take --bench zcu102"),
     ],
 )
-def test_bad_input_is_one_line(arguments, told):
-    done = latenz(*arguments)
+def test_bad_input_is_one_line(tmp_path, arguments, told):
+    image = program(tmp_path, "publish", "none")
+    done = latenz(*(image if each == "IMAGE" else each for each in arguments))
     assert done.returncode == 2
     [line] = [each for each in done.stderr.splitlines() if not each.startswith("latenz set-up:")]
     assert told in line

@@ -66,6 +66,18 @@ def test_a_vcpu_that_only_its_entry_names():
     assert (port.reason, port.count, port.open, port.total_ns) == ("IO_INSTRUCTION", 1, 1, 0)
 
 
+@pytest.mark.parametrize("thread", [":-1    -1", ":-1    -1/-1"])
+def test_a_thread_that_is_about_to_end_has_no_number_of_perfs(tmp_path, thread):
+    """As perf script printed it; that it is thread 1 was read from the end."""
+    path = tmp_path / "perf.txt"
+    path.write_text(
+        f"  {thread} [000]  8066.290872882: sched:sched_switch: prev_comm=a prev_pid=9120"
+        " prev_prio=120 prev_state=X ==> next_comm=b next_pid=9118 next_prio=120\n"
+        f"  {thread} [000]  8066.290872883: timer:hrtimer_cancel: hrtimer=0xffff\n"
+    )
+    assert [each.pid for each in open_trace(path).events([(0, 1 << 62)])] == [9120, -1]
+
+
 def test_a_kernel_without_exit_events():
     summary = summary_of(TRACES / "ftrace-kvm-pio-mmio-v6.18.txt")
     assert summary.events == 350

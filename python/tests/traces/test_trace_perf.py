@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from perf_file import FINISHED_ROUND, RAW, PerfFile, write_perf
+from perf_printed import with_pids_that_perf_prints
 from two_sides import World, told_together, write_dat, write_text
 
 from latenz.errors import BadInput
@@ -58,7 +59,9 @@ _COMPARED += ("now", "expires")
 
 @_NEEDS_PERF
 def test_it_says_what_perf_prints(recorded):
-    binary, text = told(recorded / "perf.data"), told(recorded / "perf.txt")
+    binary, text = with_pids_that_perf_prints(
+        told(recorded / "perf.data"), told(recorded / "perf.txt")
+    )
     assert len(binary) > 200
     assert sorted(binary, key=str) == sorted(text, key=str)
     times = [each[0] for each in binary]
