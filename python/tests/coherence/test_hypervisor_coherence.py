@@ -42,6 +42,7 @@ memory = "2 MiB"
 name = "victim"
 guest = "victim"
 memory = "2 MiB"
+watchdog = "1 s"
 """
 NOP = 0xD503201F
 BY_ADDRESS = {0xD50B7A20, 0xD50B7E20, 0xD5087620}
