@@ -110,7 +110,7 @@ def test_a_kernel_makes_the_partition_and_dissolves_it(tmp_path: Path) -> None:
     assert "started 0\n" in said, said
     assert "outside refused\n" in said
     assert "inside allowed\n" in said
-    assert re.search(r"^before [1-8]$", said, re.MULTILINE)
+    assert re.search(r"before [1-8]$", said, re.MULTILINE)
     assert re.findall(r"^meanwhile (.*)$", said, re.MULTILINE) == ["0"] * 10
     assert re.search(r"^after [1-8]$", said, re.MULTILINE)
     told = re.findall(r"^(made|dissolved) (\S+) (.*)$", said, re.MULTILINE)
