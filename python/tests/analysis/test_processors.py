@@ -29,10 +29,6 @@ TEXT = Path("docs/systems.md").read_text()
     for content in re.findall(r"^```toml\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
     if "processor 1: a cycle" in content
 ]
-ON_PROCESSOR_1 = EXAMPLE[: EXAMPLE.index("[[partition]]")] + "".join(
-    f'[[partition]]\nname = "{name}"\ncpu = 1\n'
-    for name in ("control", "logging", "vision", "network")
-)
 MODES: tuple[Mode, ...] = get_args(Mode)
 HORIZON_NS = 200_000_000
 KINDS = pytest.mark.parametrize(
@@ -258,19 +254,6 @@ def test_what_takes_one_processor_says_so_in_a_line(
     done = run(*(each.format(path=path, folder=tmp_path) for each in arguments), code=2)
     [told] = [line for line in done.stderr.splitlines() if line.startswith("latenz: ")]
     assert "processors 0 and 1 have slots of their own; this takes a system" in told
-    assert [each.name for each in tmp_path.iterdir()] == ["system.toml"]
-
-
-@pytest.mark.parametrize("alike", [EXAMPLE, ON_PROCESSOR_1], ids=["two", "the second alone"])
-@pytest.mark.parametrize("verb", ["build", "run", "costs"])
-def test_the_hypervisor_refuses_slots_of_another_processor(
-    tmp_path: Path, verb: str, alike: str
-) -> None:
-    (tmp_path / "system.toml").write_text(alike)
-    done = run("hypervisor", verb, str(tmp_path / "system.toml"), "-o", str(tmp_path / "x"), code=2)
-    assert re.search(
-        r"system\.toml:\d+: partition\[1\]\.cpu: '\w+' has slots on processor 1; the", done.stderr
-    )
     assert [each.name for each in tmp_path.iterdir()] == ["system.toml"]
 
 
