@@ -15,7 +15,7 @@ EXIT_NOT_SHOWN = 3
 EXIT_INTERRUPTED = 130
 EXIT_READER_GONE = 141  # as of a program that SIGPIPE ends
 _MOST_NAMES = 50
-_MOST_CHARACTERS = 480  # of each part of a message: names in files may be of any length
+_MOST_CHARACTERS = 400  # of each part of a message: names in files may be of any length
 _called: dict[str, str] = {}
 
 

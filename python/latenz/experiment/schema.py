@@ -19,7 +19,7 @@ from latenz.engines import (
     InterruptSettings,
     SimulationSettings,
 )
-from latenz.errors import BadInput, closest
+from latenz.errors import BadInput, closest, shown
 from latenz.experiment.condition import Condition
 from latenz.model import Deadline
 from latenz.settings import Duration, Settings
@@ -352,7 +352,7 @@ def _check_published(names: Iterable[str], where: str) -> None:
 
 def _check(what: str, name: str, known: Iterable[str], where: str) -> None:
     if name not in known:
-        raise BadInput(f"{name!r} is no {what}", where, closest(name, known))
+        raise BadInput(f"{shown(name)} is no {what}", where, closest(name, known))
 
 
 def json_schema() -> dict[str, Any]:
