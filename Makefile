@@ -61,10 +61,11 @@ bench: ## measure Latenz itself, and peers beside it; writes results/bench.json
 	@setup/ensure bench
 	$(venv)/python bench/run.py -o results/bench.json
 
-lint-python: # formatter, linter and type checker
+lint-python: # formatter, linter, type checker, and the direction of imports
 	@setup/ensure test
 	$(venv)/ruff format --check
 	$(venv)/ruff check
+	$(venv)/lint-imports --no-cache --no-logo
 	$(venv)/mypy
 
 lint: lint-python ## formatters, linters and type checkers; changes nothing

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from latenz import importers
+from latenz.importers.opening import open_sample_sets
 from latenz.ip.trace import read_trace
 from latenz.statistics import Histogram
-from latenz.store import open_sample_sets
 from latenz.store.journal import MAGIC
 from latenz.store.run import Run
 from outcomes import check_samples, require

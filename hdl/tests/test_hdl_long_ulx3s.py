@@ -12,9 +12,9 @@ import pytest
 from test_hdl_ulx3s import SIMULATED
 
 from latenz.errors import BadInput
+from latenz.importers.opening import open_sample_sets
 from latenz.ip.serial import SerialLink
 from latenz.model import SampleSet
-from latenz.store import open_sample_sets
 from synthesis import flow, ulx3s
 from verification.passing import GENERICS
 from verification.ulx3s_bench.answers import drawn

@@ -12,11 +12,12 @@ from typing import Any, Literal
 
 from latenz import environment, idle
 from latenz.affinity import LEFT_OUT, enterable_cpus, isolated_cpus
-from latenz.engines import ENGINES, Obstacle
-from latenz.engines.base import forbidden_priority, program_version
+from latenz.engines import ENGINES
 from latenz.engines.timerlat import available_tracers
 from latenz.environment import read_text
 from latenz.errors import BadInput
+from latenz.obstacle import Obstacle, forbidden_priority
+from latenz.programs import program_version
 from latenz.stress import STRESSORS
 from latenz.traces import ring
 

@@ -112,3 +112,8 @@ def format_duration(nanoseconds: float) -> str:
                 else f"{nanoseconds / size:.0f} {unit}"
             )
     return f"{nanoseconds:.4g} ns"
+
+
+def whole_seconds(duration_ns: int) -> int:
+    """Return a duration in whole seconds, rounded up, as the other tools take it."""
+    return -(-duration_ns // 1_000_000_000)

@@ -16,7 +16,7 @@ from typing import Any
 
 from latenz.affinity import enterable_cpus, isolated_cpus
 from latenz.boards import apt_sources
-from latenz.engines.base import program_version
+from latenz.programs import program_version
 from latenz.unpacking import Damaged, unpack
 
 _CONFIG = re.compile(

@@ -120,3 +120,15 @@ def deep_idle_note(cpus: Iterable[int], held_us: int | None, root: Path = Path("
         f"idle states were left alone: {deepest}, which is part of these latencies;"
         ' dma_latency = "0 us" keeps the CPUs awake'
     )
+
+
+def dma_latency_in_words(held_ns: int | None, others_us: int | None = None) -> str:
+    """Return what became of /dev/cpu_dma_latency while measuring.
+
+    Args:
+        held_ns: What we held in it; None: nothing.
+        others_us: What others held in it.
+    """
+    if held_ns is not None:
+        return f"held at {held_ns // 1000} us"
+    return LEFT_ALONE if others_us is None else f"{LEFT_ALONE}, others held {others_us} us"

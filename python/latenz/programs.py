@@ -1,7 +1,9 @@
-"""Where the native programs of the probes room are, and how QEMU is connected with."""
+"""Programs: where our native ones are, which version others are, how QEMU is connected with."""
 
 import os
+import re
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -22,6 +24,18 @@ def probe_program(name: str) -> Path:
     if Path(name).name != name or not path.is_file():
         raise BadInput("is not installed", str(path), "run setup/ensure base to build it")
     return path
+
+
+def program_version(*command: str) -> str | None:
+    """Return the first thing like a version that a program prints, None without the program."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r"\d+\.\d[\w.]*", done.stdout + done.stderr)
+    return match.group() if match else None
 
 
 def board_program(name: str) -> Path:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from latenz.engines.base import Obstacle
+from latenz.obstacle import Obstacle
 
 _PREFIX = "latenz set-up: "
 

@@ -10,7 +10,8 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from latenz.errors import BadInput, closest, closest_name, shown
-from latenz.kinds import other_use, other_use_of, use_of_table
+from latenz.kinds import other_use_of
+from latenz.magic import other_use, use_of_table
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 Place = tuple[str | int, ...]

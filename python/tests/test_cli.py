@@ -8,7 +8,7 @@ import pytest
 
 from latenz.cli import VERBS
 from latenz.errors import BadInput
-from latenz.store import open_sample_sets
+from latenz.importers.opening import open_sample_sets
 from latenz.store.run import RunWriter
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from latenz.analysis.learn import Learned, LearnedSource
 from latenz.durations import format_duration
-from latenz.report.plots import Plot, plain, write_plots
+from latenz.page.plots import Plot, plain, write_plots
 
 _UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000), ("ns", 1))
 

@@ -27,6 +27,8 @@ from latenz.system import (
 )
 from latenz.system.model import LONGEST_NS
 
+BEGINNINGS = {"arrival": "arrival of the interrupt", "top": "start of the top handler"}
+"""Where latencies begin, as sample sets say it."""
 Times = npt.NDArray[np.int64]
 
 ACTIVITIES = (

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from latenz.benches.late import OnLate
-from latenz.engines import Obstacle
 from latenz.model import Deadline, Metadata, TimeBase
+from latenz.obstacle import Obstacle
 
 if TYPE_CHECKING:
-    from latenz.experiment.condition import Condition
+    from latenz.measuring.condition import Condition
     from latenz.store.run import RunWriter
 
 

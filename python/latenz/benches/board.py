@@ -1,7 +1,6 @@
 """Benches that are boards, emulated or real: a labgrid environment, and what boots in it."""
 
 import hashlib
-import os
 import time
 from abc import abstractmethod
 from dataclasses import asdict
@@ -10,20 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from latenz.benches.base import Assignment, Bench, Watch
-from latenz.boards import apt_sources
+from latenz.boards.places import ENVIRONMENTS, emulator, environment_of
 from latenz.boards.setup import ensure_boards
-from latenz.engines import InterruptSettings, Obstacle
+from latenz.engines import InterruptSettings
 from latenz.errors import BadInput
 from latenz.model import SampleSet, TimeBase
+from latenz.obstacle import Obstacle
 from latenz.stacks import STACKS, Job, Stack
 
 if TYPE_CHECKING:
     from latenz.boards.console import Collector, Received
     from latenz.boards.payload import Payload
     from latenz.boards.protocol import PayloadProtocol
-    from latenz.experiment.condition import Condition
+    from latenz.measuring.condition import Condition
 
-ENVIRONMENTS = Path(__file__).parents[1] / "boards" / "environments"
 _NS = 1_000_000_000
 _FILES = ("kernel", "device_tree", "initrd", "loads", "logic")
 """What of a payload is identified by the files' content."""
@@ -59,9 +58,7 @@ class Board(Bench):
 
     def environment(self) -> Path:
         """Return the labgrid environment that describes the board: the user's own, or ours."""
-        base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-        own = Path(base) / "latenz" / f"{self.name}.yaml"
-        return own if own.exists() else ENVIRONMENTS / f"{self.name}.yaml"
+        return environment_of(self.name)
 
     @abstractmethod
     def _own_obstacle(self) -> Obstacle | None:
@@ -90,16 +87,7 @@ class EmulatedBoard(Board):
 
     def describe(self) -> dict[str, Any]:
         """Return the emulator and what drives it."""
-        from importlib.metadata import version
-
-        from latenz.engines.base import program_version
-
-        return {
-            "qemu": program_version("qemu-system-aarch64", "--version"),
-            "labgrid": version("labgrid"),
-            "clock": "1 ns for each instruction, summed over all cores; no caches, no buses",
-            "packages": apt_sources.account(),
-        }
+        return emulator()
 
 
 class Virt(EmulatedBoard):

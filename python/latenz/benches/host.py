@@ -11,13 +11,14 @@ from latenz.affinity import kept_off
 from latenz.benches.base import Assignment, Bench, Watch
 from latenz.benches.late import LateWatch
 from latenz.clocks import ClockOffsets, notes_between
-from latenz.engines import ENGINES, Engine, Obstacle, Task
+from latenz.engines import ENGINES, Engine, Task
 from latenz.errors import BadInput
 from latenz.model import SampleSet, TimeBase
+from latenz.obstacle import Obstacle
 from latenz.stress import STRESSORS, Stressor
 
 if TYPE_CHECKING:
-    from latenz.experiment.condition import Condition
+    from latenz.measuring.condition import Condition
     from latenz.traces.recording import Recording
 
 _POLL_S = 0.1

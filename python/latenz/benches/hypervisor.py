@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latenz.benches.base import Watch
-from latenz.benches.board import Virt
 from latenz.benches.simulation import Execution, Simulation
+from latenz.boards.places import emulator
 from latenz.boards.setup import ensure_boards
-from latenz.engines import Obstacle
 from latenz.model import TimeBase
+from latenz.obstacle import Obstacle
 
 if TYPE_CHECKING:
     from latenz.analysis import Simulation as Outcome
-    from latenz.experiment.condition import Condition
     from latenz.hypervisor.results import Measured
+    from latenz.measuring.condition import Condition
     from latenz.system import System
 
 _BOARD = "virt"
@@ -119,7 +119,7 @@ class Hypervisor(Simulation):
 
     def describe(self) -> dict[str, Any]:
         """Return the emulator and what drives it."""
-        return Virt().describe()
+        return emulator()
 
     def planned_ns(self, condition: "Condition") -> int:
         """Return about how long booting and executing takes."""

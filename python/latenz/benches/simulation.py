@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from latenz.benches.base import Assignment, Bench, Watch
-from latenz.engines import Obstacle, SimulationSettings
+from latenz.engines import SimulationSettings
 from latenz.errors import BadInput
 from latenz.model import HANDLINGS, Handling, Metadata, Reported, SampleSet, TimeBase
+from latenz.obstacle import Obstacle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from latenz.analysis import Simulator
     from latenz.analysis.simulate import Irqs
     from latenz.analysis.simulate import Watch as Watched
-    from latenz.engines.simulation import Described
-    from latenz.experiment.condition import Condition
+    from latenz.benches.described import Described
+    from latenz.measuring.condition import Condition
 
 _IRQ_NS = 600
 """About what an interrupt costs to simulate and to store, for the progress bar."""
@@ -61,7 +62,7 @@ class Simulation(Bench):
 
     def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
         """Simulate, store a sample set for each source, and return an account."""
-        from latenz.engines.simulation import described
+        from latenz.benches.described import described
 
         started = datetime.now(UTC).isoformat(timespec="seconds")
         condition = assignment.condition
@@ -201,6 +202,8 @@ class Execution(ABC):
             self.stored.append(_kept(self.assignment, sample_set.with_metadata(handled=handled)))
 
     def _metadata(self, part: _Part, outcome: "Outcome") -> Metadata:
+        from latenz.analysis.simulate import BEGINNINGS
+
         names = [
             self.described.name if len(self.settings.system) > 1 else "",
             part.source if len(self.system.sources) > 1 else "",
@@ -282,8 +285,6 @@ class _Simulated(Execution):
 Simulation.execution = _Simulated
 
 
-BEGINNINGS = {"arrival": "arrival of the interrupt", "top": "start of the top handler"}
-"""Where latencies begin, as sample sets say it."""
 _READ_FROM = {"latency_ns": "latency_ns", "t_ns": "arrival_ns", "handling": "handling"}
 """Columns of the sample sets, and the columns of the file of interrupts that they come from."""
 

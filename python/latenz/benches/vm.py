@@ -4,15 +4,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from latenz.benches.base import Assignment, Bench, Watch
-from latenz.engines import Obstacle
 from latenz.errors import BadInput
 from latenz.model import SampleSet, TimeBase
+from latenz.obstacle import Obstacle
 from latenz.setup import ensure_group
 from latenz.stacks.base import Job
 from latenz.stacks.vm import HOST_LAYERS, VmStackSettings
 
 if TYPE_CHECKING:
-    from latenz.experiment.condition import Condition
+    from latenz.measuring.condition import Condition
     from latenz.traces.recording import Recorded
     from latenz.vm.settings import VmSettings
 
@@ -53,7 +53,7 @@ class Vm(Bench):
     def describe(self) -> dict[str, Any]:
         """Return the emulator, and this machine, whose KVM may be used."""
         from latenz import environment
-        from latenz.engines.base import program_version
+        from latenz.programs import program_version
 
         return {
             "qemu": program_version("qemu-system-x86_64", "--version"),

@@ -79,7 +79,7 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
 
     def identity(self) -> dict[str, str]:
         """Return the emulator's version and machine."""
-        from latenz.engines.base import program_version
+        from latenz.programs import program_version
 
         version = program_version(self._emulator(), "--version")
         return {

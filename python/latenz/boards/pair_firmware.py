@@ -180,9 +180,9 @@ def converse(made: Payload, folder: Path) -> tuple["Received", str | None]:
     Returns:
         What they said, and why it did not come to that, None if it did.
     """
-    from latenz.benches.board import ENVIRONMENTS
     from latenz.boards.console import Collector
     from latenz.boards.environment import board_in
+    from latenz.boards.places import ENVIRONMENTS
     from latenz.boards.reception import Listener
 
     collector = Collector(made.uarts)

@@ -2,7 +2,7 @@
 
 import functools
 
-from latenz.engines.base import Obstacle
+from latenz.obstacle import Obstacle
 from latenz.setup import ensure_group
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from latenz.benches.board import ENVIRONMENTS
 from latenz.boards.payload import Load, Payload
+from latenz.boards.places import ENVIRONMENTS
 from latenz.errors import BadInput, closest
 
 _MEMORY_MIB = {"virt": 1024, "virt-gicv3": 1024, "zcu102": 2048}

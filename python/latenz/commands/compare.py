@@ -89,8 +89,8 @@ def compared(
 ) -> "Comparison":
     """Compare two runs or files; `wanted`: show how far it is."""
     from latenz.compare import compare
+    from latenz.importers.opening import open_sample_sets
     from latenz.progress import counting
-    from latenz.store import open_sample_sets
 
     a, b = (open_sample_sets(path, **importing) for path in places)
     with counting("comparing", None, wanted=wanted) as progress:

@@ -54,7 +54,7 @@ def command(
         return _explain_run(trace, worst, json)
     from latenz.outputs import check_output
     from latenz.traces.explaining import Explained, explain
-    from latenz.traces.reader import open_trace
+    from latenz.traces.opening import open_trace
 
     check_output(timeline, (trace, samples), force=force)
     opened = open_trace(trace)
@@ -78,7 +78,8 @@ def _explain_guests(path: Path, guests: list[Path], worst: int, json: bool) -> i
     from latenz.traces.ctf import is_ctf
     from latenz.traces.exits import print_exits
     from latenz.traces.guests import explain_guests, open_guests
-    from latenz.traces.reader import RecordedTrace, open_trace
+    from latenz.traces.opening import open_trace
+    from latenz.traces.reader import RecordedTrace
     from latenz.traces.show import print_causes
 
     host = None if path.is_dir() and not is_ctf(path) else open_trace(path)
@@ -99,8 +100,8 @@ def _explain_run(folder: Path, worst: int, json: bool) -> int:
     from dataclasses import replace
 
     from latenz.traces.exits import print_exits
-    from latenz.traces.explaining import of_run
-    from latenz.traces.reader import open_trace
+    from latenz.traces.opening import open_trace
+    from latenz.traces.runs import of_run
     from latenz.traces.show import print_causes
 
     explained = [

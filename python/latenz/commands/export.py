@@ -31,8 +31,8 @@ def command(
 
     from latenz import exporters
     from latenz.console import Console
+    from latenz.importers.opening import open_sample_sets
     from latenz.outputs import check_output
-    from latenz.store import open_sample_sets
 
     check_output(output, (run,), force=force)
     terminal = sys.stderr.isatty()

@@ -272,9 +272,9 @@ def _built(
 
 
 def _check_bench(bench: str) -> None:
-    from latenz.hypervisor.run import environment_of
+    from latenz.hypervisor.run import environment_for
 
-    environment_of(bench)
+    environment_for(bench)
 
 
 def _warn(built: "Built") -> None:

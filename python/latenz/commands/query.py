@@ -26,7 +26,7 @@ def command(
 
     Example: latenz query "SELECT name, max(latency_ns) FROM samples GROUP BY name" results/demo/run
     """
-    from latenz.store.query import query
+    from latenz.sql import query
 
     names, rows = query(sql, runs, allow_files, **importing)
     if json:

@@ -11,7 +11,7 @@ from latenz.commands.judging import AcceptEmulated, exit_code
 
 if TYPE_CHECKING:
     from latenz.benches.late import OnLate
-    from latenz.experiment.condition import Condition
+    from latenz.measuring.condition import Condition
     from latenz.statistics import Summary
 
 

@@ -29,10 +29,10 @@ def command(
     Example: latenz show results/demo/run --deadline 3ms
     """
     from latenz.control import controls
+    from latenz.importers.opening import open_sample_sets
     from latenz.provenance import origins
     from latenz.statistics import summarize
     from latenz.statistics.joint import joint_json
-    from latenz.store import open_sample_sets
     from latenz.store.run import info_of
 
     asked = judging.asked_deadlines(deadline, for_)

@@ -23,10 +23,10 @@ from latenz.errors import EXIT_GATE_VIOLATED, EXIT_INTERRUPTED, EXIT_NOT_SHOWN, 
 
 if TYPE_CHECKING:
     from latenz.experiment.schema import Experiment
+    from latenz.proving.proof import Record, Wanted
+    from latenz.proving.prover import Prover
     from latenz.tune.places import Place
     from latenz.tune.plan import Plan
-    from latenz.tune.proof import Record, Wanted
-    from latenz.tune.proving import Prover
     from latenz.tune.transaction import Transaction
 
     Nothing = tuple[Wanted, Plan, list[tuple[str, ...]], tuple[str, ...]]
@@ -110,7 +110,7 @@ def _wanted(path: Path | None, given: Sequence[Any], restart: bool) -> "tuple[Wa
     from latenz.durations import parse_duration
     from latenz.errors import closest
     from latenz.experiment.schema import Experiment
-    from latenz.tune.proof import FIGURES, Wanted, digest_of
+    from latenz.proving.proof import FIGURES, Wanted, digest_of
 
     if path is None:
         raise BadInput("no experiment is given", "latenz tune prove", "name a TOML file")
@@ -146,9 +146,9 @@ def _begun(
     json: bool,
 ) -> int:
     """Look what there is to be tried, measure the machine as it is, ask, and try."""
-    from latenz.tune.proof import groups_of
-    from latenz.tune.proof_show import print_intention
-    from latenz.tune.proving import checked, measurable, nothing_applied, planned
+    from latenz.proving.proof import groups_of
+    from latenz.proving.prover import checked, measurable, nothing_applied, planned
+    from latenz.proving.show import print_intention
 
     nothing_applied(place)
     conditions = measurable(experiment, wanted.condition, wanted.duration_ns)
@@ -195,7 +195,7 @@ def _before(
 
 
 def _question(prover: "Prover", noted: "Record") -> str:
-    from latenz.tune.proof_show import how_long
+    from latenz.proving.show import how_long
 
     return f"{how_long(noted, prover.tests(noted), prover.once_ns)} Try? [y/N] "
 
@@ -212,8 +212,8 @@ def _agrees(question: str, json: bool) -> bool | None:
 def _resumed(place: "Place", output: Path | None, keep: bool, yes: bool, json: bool) -> int:
     """Go on where a proof was ended by a restart, a kill, or the user."""
     from latenz.experiment.schema import Experiment
-    from latenz.tune.proof import digest_of
-    from latenz.tune.proving import measurable, planned, returned
+    from latenz.proving.proof import digest_of
+    from latenz.proving.prover import measurable, planned, returned
 
     folder, noted = returned(place, output)
     wanted = noted.wanted
@@ -237,8 +237,8 @@ def _prover(
     conditions: Sequence[Any],
     json: bool,
 ) -> "Prover":
-    from latenz.tune.proof_show import Telling
-    from latenz.tune.proving import Prover
+    from latenz.proving.prover import Prover
+    from latenz.proving.show import Telling
 
     return Prover(place, folder, found, experiment, conditions, Telling(wanted=not json))
 
@@ -257,7 +257,7 @@ def _default_folder(experiment: str) -> Path:
 
 def _print_nothing(state: str, text: str, nothing: "Nothing", json: bool) -> int:
     """Print why nothing was tried, and return the exit code of what is no mistake."""
-    from latenz.tune.proof_show import nothing_document
+    from latenz.proving.show import nothing_document
 
     if json:
         print_json(nothing_document(*nothing, state))
@@ -268,8 +268,8 @@ def _print_nothing(state: str, text: str, nothing: "Nothing", json: bool) -> int
 
 def _ended(prover: "Prover", noted: "Record", keep: bool, yes: bool, json: bool) -> int:
     """Show what was found; keep it, if that is wanted."""
+    from latenz.proving.show import print_proof, proof_document
     from latenz.signals import noticed_signals
-    from latenz.tune.proof_show import print_proof, proof_document
 
     if not json:
         print_proof(noted, prover.name)

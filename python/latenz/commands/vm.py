@@ -392,7 +392,7 @@ def _job(
     from latenz.durations import parse_duration
     from latenz.engines import ENGINES
     from latenz.errors import BadInput, closest
-    from latenz.experiment.condition import Condition
+    from latenz.measuring.condition import Condition
     from latenz.model import Metadata, TimeBase
     from latenz.stacks.base import Job
     from latenz.stress import STRESSORS

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from latenz.engines.base import Engine, EngineSettings, Obstacle, Task
+from latenz.engines.base import Engine, Task
 from latenz.engines.cyclictest import Cyclictest, CyclictestSettings
 from latenz.engines.intercore import Intercore, IntercoreSettings
 from latenz.engines.interrupt import InterruptSettings
@@ -14,6 +14,8 @@ from latenz.engines.simulation import SimulationSettings
 from latenz.engines.timerlat import Timerlat, TimerlatSettings
 from latenz.engines.wakeup import Wakeup, WakeupSettings
 from latenz.engines.xenomai import XenomaiLatency, XenomaiLatencySettings
+from latenz.measuring.settings import EngineSettings
+from latenz.obstacle import Obstacle
 
 AnyEngineSettings = Annotated[
     WakeupSettings

@@ -1,10 +1,5 @@
 """What every measuring engine does: check, prepare, run, alive?, stop, collect."""
 
-import errno
-import os
-import re
-import shutil
-import subprocess
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,67 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from latenz.activity import Activity
 from latenz.affinity import enterable_cpus, isolation
-from latenz.engines.refusal import Rights, why_refused
-from latenz.errors import BadInput
-from latenz.idle import LEFT_ALONE, DmaLatency, deep_idle_note, requested_us
+from latenz.idle import deep_idle_note, dma_latency_in_words, requested_us
+from latenz.measuring.settings import EngineSettings, SleepingEngineSettings
 from latenz.model import Metadata, SampleSet
-from latenz.programs import probe_program
-from latenz.settings import CpuList, Settings, format_cpu_list
+from latenz.obstacle import Obstacle
 
 if TYPE_CHECKING:
     from latenz.store.run import RunWriter
-
-
-NOT_LOCKED = "memory could not be locked: page faults may count as latency"
-NOT_AWAKE = "/dev/cpu_dma_latency could not be held: leaving idle states counts as latency"
-"""Notes on samples of programs that asked for both."""
-
-
-@dataclass(frozen=True)
-class Obstacle:
-    """Why something cannot be done on this machine.
-
-    Attributes:
-        reason: What is missing, as a clause.
-        fix: The command that changes it; empty if none can.
-    """
-
-    reason: str
-    fix: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.reason} (fix: {self.fix})" if self.fix else self.reason
-
-
-class EngineSettings(Settings):
-    """Settings that all engines share."""
-
-    engine: str
-    cpus: CpuList | None = None
-    """CPUs to measure on; None: all that can be entered, isolated ones included."""
-
-    def measured_cpus(self) -> tuple[int, ...]:
-        """Return the CPUs to measure on."""
-        return self.cpus or tuple(sorted(enterable_cpus()))
-
-    @property
-    def held_ns(self) -> int | None:
-        """What is held in /dev/cpu_dma_latency meanwhile; None: it is left alone."""
-        return None
-
-
-class SleepingEngineSettings(EngineSettings):
-    """Settings of the engines whose threads sleep, so that idle states matter to them."""
-
-    dma_latency: DmaLatency = None
-    """Held in /dev/cpu_dma_latency while measuring, which keeps CPUs out of idle states that take
-    longer to leave: "0 us", "20 us", or "left alone", as it is for a program that asks for
-    nothing."""
-
-    @property
-    def held_ns(self) -> int | None:
-        """What is held in /dev/cpu_dma_latency meanwhile; None: it is left alone."""
-        return self.dma_latency
 
 
 SettingsT = TypeVar("SettingsT", bound=EngineSettings)
@@ -204,97 +145,3 @@ class Engine(Activity, Generic[SettingsT]):
 
 
 _FROM_TASK = ("bench", "stack", "stressor", "condition", "machine", "kernel", "deadlines")
-
-
-def dma_latency_in_words(held_ns: int | None, others_us: int | None = None) -> str:
-    """Return what became of /dev/cpu_dma_latency while measuring.
-
-    Args:
-        held_ns: What we held in it; None: nothing.
-        others_us: What others held in it.
-    """
-    if held_ns is not None:
-        return f"held at {held_ns // 1000} us"
-    return LEFT_ALONE if others_us is None else f"{LEFT_ALONE}, others held {others_us} us"
-
-
-def program_version(*command: str) -> str | None:
-    """Return the first thing like a version that a program prints, None without the program."""
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=30, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.search(r"\d+\.\d[\w.]*", done.stdout + done.stderr)
-    return match.group() if match else None
-
-
-def missing_program(program: str, fix: str) -> Obstacle | None:
-    """Return an obstacle if a program is not on the PATH."""
-    return None if shutil.which(program) else Obstacle(f"{program} is not installed", fix)
-
-
-def missing_own_program(program: str) -> Obstacle | None:
-    """Return an obstacle if a native program of ours has not been built."""
-    try:
-        probe_program(program)
-    except BadInput as mistake:
-        return Obstacle(f"{program} {mistake.what}", mistake.remedy)
-    return None
-
-
-def forbidden_cpus(cpus: tuple[int, ...]) -> Obstacle | None:
-    """Return an obstacle if this process cannot enter all of the CPUs."""
-    enterable = enterable_cpus()
-    if set(cpus) <= enterable:
-        return None
-    outside = format_cpu_list(tuple(set(cpus) - enterable))
-    others = format_cpu_list(tuple(enterable))
-    return Obstacle(
-        f"CPU {outside} cannot be entered (absent, offline or outside of the cpuset); {others} can"
-    )
-
-
-def forbidden_priority(policy: int, priority: int) -> Obstacle | None:
-    """Return an obstacle if this process may not take a real-time priority.
-
-    It is tried in a child process, because many things can forbid it: capabilities, resource
-    limits, cgroups without real-time bandwidth, container filters.
-    """
-    child = os.fork()
-    if child == 0:
-        try:
-            os.sched_setscheduler(0, policy, os.sched_param(priority))
-            os._exit(0)
-        except OSError as error:
-            os._exit(error.errno or 1)
-    _, status = os.waitpid(child, 0)
-    if status == 0:
-        return None
-    code = os.waitstatus_to_exitcode(status)
-    if code != errno.EPERM:
-        return Obstacle(f"real-time priority {priority} is refused ({os.strerror(code)})")
-    reason, fix = why_refused(Rights.read(), priority)
-    return Obstacle(f"real-time priority {priority} is refused: {reason}", fix)
-
-
-def own_real_time_obstacle(
-    program: str, cpus: tuple[int, ...], priority: int | None
-) -> Obstacle | None:
-    """Return an obstacle if a native program of ours cannot measure as it is asked to.
-
-    Args:
-        program: Its name.
-        cpus: Where it is to run; none: anywhere.
-        priority: Of its real-time threads; None: it has none.
-    """
-    obstacle = missing_own_program(program) or forbidden_cpus(cpus)
-    if obstacle or priority is None:
-        return obstacle
-    return forbidden_priority(os.SCHED_FIFO, priority)
-
-
-def seconds(duration_ns: int) -> int:
-    """Return a duration in whole seconds, rounded up, as the other tools take it."""
-    return -(-duration_ns // 1_000_000_000)

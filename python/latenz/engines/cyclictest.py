@@ -6,17 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from latenz.engines.base import (
-    Engine,
-    Obstacle,
-    SleepingEngineSettings,
-    Task,
-    forbidden_cpus,
-    forbidden_priority,
-    missing_program,
-    seconds,
-)
+from latenz.durations import whole_seconds
+from latenz.engines.base import Engine, Task
+from latenz.measuring.settings import SleepingEngineSettings
 from latenz.model import SampleSet
+from latenz.obstacle import Obstacle, forbidden_cpus, forbidden_priority, missing_program
 from latenz.settings import Priority, WholeMicroseconds, format_cpu_list
 
 INSTALL = "apt-get install rt-tests"
@@ -90,7 +84,7 @@ class Cyclictest(Engine[CyclictestSettings]):
     def arguments(self) -> list[str]:
         """Return the program with its arguments."""
         cpus = self.settings.measured_cpus()
-        ending = f"--duration={seconds(self.task.duration_ns)}"
+        ending = f"--duration={whole_seconds(self.task.duration_ns)}"
         return cyclictest_command(self.settings, cpus, ending, self.folder)
 
     def collect(self) -> list[SampleSet]:

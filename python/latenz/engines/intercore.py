@@ -13,16 +13,11 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from latenz.affinity import enterable_cpus
-from latenz.engines.base import (
-    Engine,
-    EngineSettings,
-    Obstacle,
-    Task,
-    forbidden_cpus,
-    missing_own_program,
-)
+from latenz.engines.base import Engine, Task
 from latenz.errors import BadInput
+from latenz.measuring.settings import EngineSettings
 from latenz.model import SampleSet
+from latenz.obstacle import Obstacle, forbidden_cpus, missing_own_program
 from latenz.programs import probe_program
 
 _PROGRAM = "latenz-intercore"

@@ -4,10 +4,11 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from latenz.settings import Duration, Settings
+from latenz.measuring.settings import ProbeSettings
+from latenz.settings import Duration
 
 
-class InterruptSettings(Settings):
+class InterruptSettings(ProbeSettings):
     """How the firmware measures: from an event to the first action of its handler."""
 
     engine: Literal["interrupt"]

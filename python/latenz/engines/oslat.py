@@ -3,17 +3,12 @@
 import os
 from typing import Literal
 
-from latenz.engines.base import (
-    Engine,
-    EngineSettings,
-    Obstacle,
-    forbidden_cpus,
-    forbidden_priority,
-    missing_program,
-    seconds,
-)
+from latenz.durations import whole_seconds
+from latenz.engines.base import Engine
 from latenz.engines.cyclictest import INSTALL
+from latenz.measuring.settings import EngineSettings
 from latenz.model import SampleSet
+from latenz.obstacle import Obstacle, forbidden_cpus, forbidden_priority, missing_program
 from latenz.settings import Priority, format_cpu_list
 
 _CELLS = 1024  # the most that oslat takes
@@ -57,7 +52,7 @@ class Oslat(Engine[OslatSettings]):
         return [
             "oslat",
             f"--cpu-list={format_cpu_list(self.settings.measured_cpus())}",
-            f"--duration={seconds(self.task.duration_ns)}",
+            f"--duration={whole_seconds(self.task.duration_ns)}",
             f"--bucket-size={_CELLS}",
             f"--workload={self.settings.workload}",
             f"--json={self.folder / 'oslat.json'}",

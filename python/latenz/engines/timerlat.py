@@ -5,16 +5,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from latenz.engines.base import (
-    Engine,
-    Obstacle,
-    SleepingEngineSettings,
-    forbidden_cpus,
-    missing_program,
-    program_version,
-    seconds,
-)
+from latenz.durations import whole_seconds
+from latenz.engines.base import Engine
+from latenz.measuring.settings import SleepingEngineSettings
 from latenz.model import SampleSet
+from latenz.obstacle import Obstacle, forbidden_cpus, missing_program
+from latenz.programs import program_version
 from latenz.settings import Priority, WholeMicroseconds, format_cpu_list
 
 _TRACERS = tuple(
@@ -83,7 +79,7 @@ class Timerlat(Engine[TimerlatSettings]):
             f"--priority=f:{self.settings.priority}",
             f"--entries={self.settings.entries}",
             *([] if held_ns is None else [f"--dma-latency={held_ns // 1000}"]),
-            f"--duration={seconds(self.task.duration_ns)}s",
+            f"--duration={whole_seconds(self.task.duration_ns)}s",
         ]
 
     def collect(self) -> list[SampleSet]:

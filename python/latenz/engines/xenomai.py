@@ -4,8 +4,11 @@ import shutil
 from pathlib import Path
 from typing import Literal
 
-from latenz.engines.base import Engine, EngineSettings, Obstacle, forbidden_cpus, seconds
+from latenz.durations import whole_seconds
+from latenz.engines.base import Engine
+from latenz.measuring.settings import EngineSettings
 from latenz.model import SampleSet
+from latenz.obstacle import Obstacle, forbidden_cpus
 from latenz.settings import Priority, WholeMicroseconds
 
 _PROGRAM = Path("/usr/xenomai/bin/latency")
@@ -54,7 +57,7 @@ class XenomaiLatency(Engine[XenomaiLatencySettings]):
         """Return the program with its arguments."""
         return [
             _program() or "latency",
-            f"-T{seconds(self.task.duration_ns)}",
+            f"-T{whole_seconds(self.task.duration_ns)}",
             f"-p{self.settings.period // 1000}",
             f"-P{self.settings.priority}",
             f"-t{_MODES[self.settings.mode]}",

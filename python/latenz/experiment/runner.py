@@ -11,9 +11,9 @@ from latenz.benches import BENCHES
 from latenz.benches.base import Assignment, Bench, Watch
 from latenz.engines import ENGINES, Engine
 from latenz.errors import BadInput, closest
-from latenz.experiment.condition import Condition
 from latenz.experiment.ordering import interleave
 from latenz.experiment.schema import Experiment
+from latenz.measuring.condition import Condition
 from latenz.signals import stopped_by_signals
 
 if TYPE_CHECKING:

@@ -20,10 +20,11 @@ from latenz.engines import (
     SimulationSettings,
 )
 from latenz.errors import BadInput, closest, shown
-from latenz.experiment.condition import Condition
+from latenz.measuring.condition import Condition
+from latenz.measuring.settings import StackSettings
 from latenz.model import Deadline
 from latenz.settings import Duration, Settings
-from latenz.stacks import STACKS, AnyStackSettings, StackSettings
+from latenz.stacks import STACKS, AnyStackSettings
 from latenz.stress import LOAD_SETTINGS, AnyStressorSettings
 from latenz.toml_file import TomlFile, read_toml
 
@@ -330,7 +331,7 @@ def _check_simulations(text: TomlFile[ExperimentFile]) -> None:
     """Tell mistakes in systems now, not after others have been simulated."""
     for name, settings in text.content.probe.items():
         if isinstance(settings, SimulationSettings):
-            from latenz.engines.simulation import described
+            from latenz.benches.described import described
 
             described(settings, text.path.parent, partial(_where, text, name))
 

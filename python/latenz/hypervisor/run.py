@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latenz.benches.board import Board, Raspi4b, Virt, VirtGicv3, Zcu102
 from latenz.boards.payload import Payload
+from latenz.boards.places import environment_of
 from latenz.boards.setup import ensure_boards
 from latenz.errors import BadInput, closest
 from latenz.files import scratch_place
 from latenz.hypervisor.build import Built
+from latenz.hypervisor.configuration import BOARDS
 from latenz.hypervisor.results import Measured, measured
 from latenz.hypervisor.trace import (
     MOST_TICKS,
@@ -34,13 +35,6 @@ from latenz.hypervisor.trace import (
 if TYPE_CHECKING:
     from latenz.boards.console import Received
 
-BOARDS: dict[str, type[Board]] = {
-    "virt": Virt,
-    "virt-gicv3": VirtGicv3,
-    "zcu102": Zcu102,
-    "raspi4b": Raspi4b,
-}
-"""Benches whose board the hypervisor runs on."""
 SENDER = 3
 """The hypervisor's number in frames."""
 
@@ -72,7 +66,7 @@ class Boot:
     console: tuple[str, ...]
 
 
-def environment_of(bench: str) -> Path:
+def environment_for(bench: str) -> Path:
     """Return the environment of a bench that the hypervisor runs on.
 
     Raises:
@@ -81,7 +75,7 @@ def environment_of(bench: str) -> Path:
     if bench not in BOARDS:
         what = f"{bench!r} is no bench for the hypervisor"
         raise BadInput(what, "--bench", closest(bench, BOARDS))
-    return BOARDS[bench]().environment()
+    return environment_of(bench)
 
 
 def ensure_built() -> None:
@@ -184,7 +178,7 @@ def received_from(
     from latenz.boards.environment import board_in
     from latenz.boards.reception import Listener
 
-    environment = environment_of(bench)
+    environment = environment_for(bench)
     with _own_folder(folder) as logs:
         image = logs / f"image.{_KINDS.get(bench, 'elf')}"
         built.write(image, bench)

@@ -4,13 +4,15 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+from latenz.analysis.simulate import BEGINNINGS
 from latenz.analysis.timeline import drawable, schedule_picture, telling_part
-from latenz.benches.simulation import BEGINNINGS
+from latenz.boards.places import emulator
 from latenz.errors import BadInput
 from latenz.files import file_in
 from latenz.hypervisor.build import Built
+from latenz.hypervisor.configuration import BOARDS
 from latenz.hypervisor.results import Measured, measured, off_the_grid
-from latenz.hypervisor.run import BOARDS, Boot
+from latenz.hypervisor.run import Boot
 from latenz.hypervisor.schedule import each_processor, timeline_of
 from latenz.hypervisor.trace import (
     STATISTICS_FILE,
@@ -36,7 +38,7 @@ def new_run(folder: Path, bench: str) -> RunWriter:
     return RunWriter(
         folder.absolute(),
         command=sys.argv,
-        environment={bench: BOARDS[bench]().describe()} if bench in BOARDS else {},
+        environment={bench: emulator()} if bench in BOARDS else {},
     )
 
 

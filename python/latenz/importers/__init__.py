@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from latenz.errors import BadInput, first_mistake
 from latenz.importers.compressed import is_compressed, unpacked
 from latenz.importers.source import HEAD_BYTES, Options, Source
-from latenz.kinds import other_use
+from latenz.magic import other_use
 from latenz.model import SampleSet
 
 FORMATS = {

@@ -6,9 +6,9 @@ histogram alone, of which less is known.
 
 from pathlib import Path
 
-from latenz.engines.wakeup import ACCOUNT_FILE, WakeupAccount
 from latenz.files import file_in
 from latenz.importers.source import Source
+from latenz.measuring.wakeup_account import ACCOUNT_FILE, WakeupAccount
 from latenz.model import SampleSet
 from latenz.store.journal import MAGIC, open_journal
 from latenz.store.run import open_histogram, open_recording

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from latenz import importers
 from latenz.errors import BadInput, closest
 from latenz.importers import vcd
+from latenz.importers.opening import open_sample_sets
 from latenz.importers.pairing import Pairing
 from latenz.importers.source import HEAD_BYTES, INT64_MAX, Options, Source
 from latenz.model import SampleSet
-from latenz.store import open_sample_sets
 
 IDLE_CYCLES = 4
 """What is left of a gap in which nothing is open: enough for signals to fall and rise again."""

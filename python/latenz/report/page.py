@@ -18,6 +18,7 @@ from latenz.errors import BadInput
 from latenz.explain.picture import section_for
 from latenz.files import replacing
 from latenz.model import Deadline
+from latenz.page.embedded import ASSETS, content_policy, json_script, plotly_code, templates
 from latenz.provenance import all_of, moment
 from latenz.report import words
 from latenz.report.bounds import Model, bounds_section
@@ -25,7 +26,6 @@ from latenz.report.causes import traced_conditions
 from latenz.report.collect import Progress, View, collect
 from latenz.report.contexts import in_words
 from latenz.report.control import control_figures, controlled
-from latenz.report.embedded import ASSETS, content_policy, json_script, plotly_code, templates
 from latenz.report.figures import Figure, by_time_base, figures
 from latenz.report.interrupts import interrupt_figures
 from latenz.report.neighbours import neighbourhoods

@@ -4,8 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from latenz.measuring.settings import StackSettings
 from latenz.stacks.amp import Amp, AmpSettings
-from latenz.stacks.base import Job, Stack, StackKind, StackSettings
+from latenz.stacks.base import Job, Stack, StackKind
 from latenz.stacks.linux import Linux, LinuxRt, LinuxRtSettings, LinuxSettings
 from latenz.stacks.pair import Pair, PairSettings
 from latenz.stacks.partitioned import Partitioned, PartitionedSettings

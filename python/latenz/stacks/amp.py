@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from latenz.errors import BadInput
+from latenz.measuring.settings import StackSettings
 from latenz.model import SampleSet
-from latenz.stacks.base import Stack, StackSettings
+from latenz.stacks.base import Stack
 
 if TYPE_CHECKING:
     from latenz.boards.console import Received

@@ -5,21 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from latenz.engines.base import Obstacle
+from latenz.measuring.settings import StackSettings
 from latenz.model import Metadata, SampleSet
-from latenz.settings import Settings
+from latenz.obstacle import Obstacle
 
 if TYPE_CHECKING:
     from latenz.boards.console import Received
     from latenz.boards.payload import Payload
-    from latenz.experiment.condition import Condition
     from latenz.explain.software import Program
-
-
-class StackSettings(Settings):
-    """Settings that all stacks share."""
-
-    kind: str
+    from latenz.measuring.condition import Condition
 
 
 SettingsT = TypeVar("SettingsT", bound=StackSettings)

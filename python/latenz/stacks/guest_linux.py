@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from latenz.boards import images
 from latenz.control import ACCOUNT_FILE, Control
-from latenz.engines.base import seconds
+from latenz.durations import whole_seconds
 from latenz.engines.cyclictest import (
     Cyclictest,
     CyclictestSettings,
@@ -23,19 +23,16 @@ from latenz.engines.robot import (
     robot_notes,
     robot_options,
 )
-from latenz.engines.wakeup import (
-    WakeupAccount,
-    WakeupSettings,
-    wakeup_options,
-    wakeup_threads,
-)
+from latenz.engines.wakeup import WakeupSettings, wakeup_options, wakeup_threads
 from latenz.errors import BadInput
+from latenz.measuring.settings import StressorSettings
+from latenz.measuring.wakeup_account import WakeupAccount
 from latenz.model import SampleSet
 from latenz.programs import board_program
 from latenz.settings import format_cpu_list
 from latenz.stacks.base import Job
 from latenz.store.run import open_recording
-from latenz.stress.base import PER_CPU, StressorSettings
+from latenz.stress.base import PER_CPU
 from latenz.stress.stress_ng import StressNgAllSettings, StressNgCpuSettings
 from latenz.unpacking import Damaged, members
 
@@ -270,4 +267,4 @@ def output_file(job: Job) -> str:
 def virtual_seconds(job: Job) -> int:
     """Return about how many seconds of the board's time a measurement takes, boot included."""
     loaded = job.condition.load.kind != "none"
-    return 3 + seconds(job.condition.duration_ns + loaded * job.condition.load.settle)
+    return 3 + whole_seconds(job.condition.duration_ns + loaded * job.condition.load.settle)

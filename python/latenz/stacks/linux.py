@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
-from latenz.engines.base import EngineSettings, Obstacle
 from latenz.errors import BadInput
+from latenz.measuring.settings import EngineSettings, StackSettings
 from latenz.model import SampleSet
+from latenz.obstacle import Obstacle
 from latenz.settings import CpuList, format_cpu_list
-from latenz.stacks.base import Stack, StackSettings
+from latenz.stacks.base import Stack
 
 if TYPE_CHECKING:
     from latenz.boards.console import Received

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from latenz.engines.base import Obstacle
 from latenz.engines.intercore import IntercoreSettings, board_obstacle
 from latenz.errors import BadInput
+from latenz.measuring.settings import StackSettings
 from latenz.model import SampleSet
-from latenz.stacks.base import Stack, StackSettings
+from latenz.obstacle import Obstacle
+from latenz.stacks.base import Stack
 
 if TYPE_CHECKING:
     from latenz.boards.console import Received, Stream

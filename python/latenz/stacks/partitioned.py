@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import Field
 
 from latenz.errors import BadInput
+from latenz.measuring.settings import StackSettings
 from latenz.model import SampleSet
-from latenz.stacks.base import Stack, StackSettings
+from latenz.stacks.base import Stack
 from latenz.stress.stress_ng import StressNgAllSettings
 
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from latenz.engines.base import Obstacle
+from latenz.measuring.settings import StackSettings
 from latenz.model import SampleSet
-from latenz.stacks.base import Stack, StackSettings
+from latenz.obstacle import Obstacle
+from latenz.stacks.base import Stack
 
 if TYPE_CHECKING:
     from latenz.boards.console import Received

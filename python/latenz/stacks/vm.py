@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from latenz.stacks.base import StackKind, StackSettings
+from latenz.measuring.settings import StackSettings
+from latenz.stacks.base import StackKind
 
 HOST_LAYERS = ("cmdline", "host", "kvm")
 """Layers that are settings of the host, not of the machine."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from latenz.errors import BadInput
+from latenz.measuring.settings import StackSettings
 from latenz.model import SampleSet
-from latenz.stacks.base import Stack, StackSettings
+from latenz.stacks.base import Stack
 from latenz.stress.stress_ng import StressNgAllSettings
 
 if TYPE_CHECKING:

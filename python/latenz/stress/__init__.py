@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from latenz.stress.base import Stressor, StressorSettings
+from latenz.measuring.settings import StressorSettings
+from latenz.stress.base import Stressor
 from latenz.stress.hackbench import Hackbench, HackbenchSettings
 from latenz.stress.kernel_compile import KernelCompile, KernelCompileSettings
 from latenz.stress.memory import MemoryLoad, MemorySettings

@@ -7,23 +7,12 @@ from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar
 from pydantic import Field
 
 from latenz.activity import Activity
-from latenz.engines.base import Obstacle, forbidden_cpus
-from latenz.settings import CpuList, Duration, Settings
+from latenz.measuring.settings import StressorSettings
+from latenz.obstacle import Obstacle, forbidden_cpus
 
 PER_CPU: Final = "per-cpu"
 PerCpu = Literal["per-cpu"]
 Instances = Annotated[int, Field(ge=1, le=1024)]
-
-
-class StressorSettings(Settings):
-    """Settings that all loads share."""
-
-    kind: str
-    settle: Duration = 2_000_000_000
-    """How long the load runs before measuring starts."""
-    cpus: CpuList | None = None
-    """CPUs that the load runs on; None: those that programs are started on, so that isolated ones
-    are left alone."""
 
 
 SettingsT = TypeVar("SettingsT", bound=StressorSettings)

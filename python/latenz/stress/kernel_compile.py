@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from latenz.engines.base import Obstacle, missing_program
 from latenz.files import is_private_place
+from latenz.measuring.settings import StressorSettings
+from latenz.obstacle import Obstacle, missing_program
 from latenz.stress import compiling
-from latenz.stress.base import PER_CPU, Instances, PerCpu, Stressor, StressorSettings
+from latenz.stress.base import PER_CPU, Instances, PerCpu, Stressor
 
 SOURCE = "LATENZ_KERNEL_SOURCE"
 """Environment variable: folder with the sources of a kernel."""

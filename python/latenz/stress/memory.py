@@ -5,10 +5,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from latenz.engines.base import Obstacle, missing_own_program
+from latenz.measuring.settings import StressorSettings
+from latenz.obstacle import Obstacle, missing_own_program
 from latenz.programs import probe_program
 from latenz.settings import CpuList, format_cpu_list
-from latenz.stress.base import Stressor, StressorSettings
+from latenz.stress.base import Stressor
 
 _PROGRAM = "latenz-memory-load"
 

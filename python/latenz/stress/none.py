@@ -2,9 +2,10 @@
 
 from typing import Literal
 
-from latenz.engines.base import Obstacle
+from latenz.measuring.settings import StressorSettings
+from latenz.obstacle import Obstacle
 from latenz.settings import Duration
-from latenz.stress.base import Stressor, StressorSettings
+from latenz.stress.base import Stressor
 
 
 class NoneSettings(StressorSettings):

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from latenz.stress.base import StressorSettings
+from latenz.measuring.settings import StressorSettings
 
 
 class SpinSettings(StressorSettings):

@@ -9,17 +9,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from latenz.engines.base import Obstacle, missing_program, program_version, seconds
+from latenz.durations import whole_seconds
 from latenz.files import scratch_place
+from latenz.measuring.settings import StressorSettings
+from latenz.obstacle import Obstacle, missing_program
+from latenz.programs import program_version
 from latenz.settings import Size
-from latenz.stress.base import (
-    PER_CPU,
-    Instances,
-    PerCpu,
-    SettingsT,
-    Stressor,
-    StressorSettings,
-)
+from latenz.stress.base import PER_CPU, Instances, PerCpu, SettingsT, Stressor
 
 INSTALL = "apt-get install stress-ng"
 
@@ -128,7 +124,7 @@ class _StressNg(Stressor[SettingsT]):
 
     def _common(self) -> list[str]:
         # Longer than needed: the load must not end before the measurement, whatever delays it.
-        limit = 2 * seconds(self.planned_ns) + 60
+        limit = 2 * whole_seconds(self.planned_ns) + 60
         return ["stress-ng", f"--timeout={limit}", "--metrics", f"--yaml={self._metrics_file}"]
 
     @property
@@ -250,7 +246,7 @@ class StressNgAll(_StressNg[StressNgAllSettings]):
         if self.settings.parallel:
             return [*common, *(f"--{name}={count}" for name in chosen)]
         # A quarter more, since some end at once where the machine lacks what they need.
-        turn = max(1, seconds(self.planned_ns * 5 // 4 // len(chosen)))
+        turn = max(1, whole_seconds(self.planned_ns * 5 // 4 // len(chosen)))
         excluded = ",".join(name for name in self._class_members() if name not in chosen)
         classes = ",".join(self.settings.classes)
         common[1] = f"--timeout={turn}"

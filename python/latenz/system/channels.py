@@ -14,7 +14,7 @@ from latenz.system.hosting import GUEST_END, PAGE, check_multiple
 from latenz.system.processors import processor_of
 
 if TYPE_CHECKING:
-    from latenz.system.model import Source, System
+    from latenz.system.model import System
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +100,9 @@ def _check_doorbell(system: "System", at: int, channel: Channel) -> None:
         raise BadField(system, place, what, "give each its own source")
     if system.is_device(number):
         raise BadField(system, place, f"{own!r} is a device's", "take another source")
-    if _is_unlimited(source):
+    if source.is_unlimited:
         what = f"{own!r} may ring at any rate"
         raise BadField(system, place, what, "give its arrival a min_distance, or another kind")
-
-
-def _is_unlimited(source: "Source") -> bool:
-    from latenz.system.model import Exponential  # which imports this module
-
-    arrival = source.arrival
-    return isinstance(arrival, Exponential) and arrival.min_distance_ns == 0
 
 
 def _number(name: str, names: Iterable[str]) -> int | None:

@@ -301,6 +301,11 @@ class Source:
         ):
             self._check()
 
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether its interrupts may arrive at any rate."""
+        return isinstance(self.arrival, Exponential) and self.arrival.min_distance_ns == 0
+
     def _check(self) -> None:
         check_name(self, "name")
         check_name(self, "partition")

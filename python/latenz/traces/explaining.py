@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from latenz.durations import format_duration
 from latenz.errors import BadInput
-from latenz.files import file_in
 from latenz.traces.causes import Cause
-from latenz.traces.join import Late, latest, samples_of, within
+from latenz.traces.explanation import explain_wait
+from latenz.traces.join import Late, samples_of, within
+from latenz.traces.opening import open_trace
 from latenz.traces.scene import Scene
 from latenz.traces.wakeups import Window, clock_shift_ns, window_of
 
@@ -105,8 +106,6 @@ def explain_in(paths: Sequence[Path], late: Sequence[Late]) -> Explained:
     Raises:
         BadInput: A trace cannot be read.
     """
-    from latenz.traces.reader import open_trace
-
     if not late:
         return explain(open_trace(paths[0])) if paths else Explained(())
     rest, unplaced = _placed(late)
@@ -145,44 +144,6 @@ def _missing(samples: int, missing: int, notes: Sequence[str]) -> list[str]:
     if not missing or notes:
         return []
     return [f"{missing} of the {samples} worst samples are not in the trace"]
-
-
-def of_run(path: Path) -> list[tuple[str, Path, Explained]]:
-    """Explain each condition of a run that was traced: its label, its trace, and why.
-
-    Raises:
-        BadInput: The folder is no run, or was not traced.
-    """
-    from latenz.store.run import Run
-    from latenz.traces.guests import with_guests
-
-    run = Run.open(path)
-    found = []
-    for account in run.info.conditions:
-        traces = [_file_of(path, str(each)) for each in account.get("traces", ())]
-        if traces:
-            label = _label(traces[0], str(account["traces"][0]))
-            names = account.get("sample_sets", ())
-            sets = [each for each in run.sample_sets if each.metadata.name in names]
-            guests = [_file_of(path, str(each)) for each in account.get("guest_traces", ())]
-            why = with_guests(traces[0], guests, explain_in(traces, latest(sets, 10)))
-            found.append((label, traces[0], why))
-    if not found:
-        raise BadInput("holds no trace", str(path), "record one with latenz run --trace")
-    return found
-
-
-def _label(trace: Path, name: str) -> str:
-    """Return the folder of a condition: the first of its trace's name."""
-    return Path(name).parts[0] if "/" in name else trace.parent.name
-
-
-def _file_of(folder: Path, name: str) -> Path:
-    """Return a file of a run; names come from `run.json` and must not lead out of it."""
-    path = file_in(folder, name)
-    if path is None:
-        raise BadInput("is no file of the run", f"{folder}: {name}", "copy the whole run folder")
-    return path
 
 
 def believable(candidate: "Candidate", summary: "Summary") -> bool:
@@ -241,7 +202,7 @@ def _explained(
             length, part = format_duration(window.latency_ns), format_duration(looked.length_ns)
             notes.append(f"{window.what()}: of {length} only the first {part} were looked at")
         scene = Scene(looked.events, looked.start_ns, summary.losses, end_ns)
-        found.append(scene.explain(window, 0, looked.length_ns))
+        found.append(explain_wait(scene, window, 0, looked.length_ns))
     return ranked(found), notes
 
 

@@ -6,7 +6,7 @@ sum to the wait. What the trace does not tell is the share `unknown`, never some
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from latenz.traces.advice import remedy
@@ -16,11 +16,11 @@ from latenz.traces.evidence import Tally, sentence
 from latenz.traces.interprocessor import is_interprocessor
 from latenz.traces.occupancy import Stretch, number
 from latenz.traces.preemption import Hold
+from latenz.traces.scene import Scene, with_rest
 from latenz.traces.wakeups import Choice, Window, could_run
 
 if TYPE_CHECKING:
     from latenz.traces.model import Event
-    from latenz.traces.scene import Scene
 
 State = Literal["due", "ready", "running", "blocked"]
 Work = dict[tuple[str, int], tuple[int, int]]
@@ -66,7 +66,7 @@ class Explanation:
         window: The wait.
     """
 
-    def __init__(self, scene: "Scene", window: Window) -> None:
+    def __init__(self, scene: Scene, window: Window) -> None:
         self.scene = scene
         self.window = window
         self.tallies: dict[str, Tally] = defaultdict(Tally)
@@ -555,3 +555,19 @@ def _is_storm(tally: Tally, latency_ns: int) -> bool:
 
 def _place(stretch: Stretch) -> str:
     return "while idle" if stretch.kind == "idle" else f"while {stretch.name}-{stretch.pid} ran"
+
+
+def explain_wait(scene: Scene, window: Window, rank: int, looked_ns: int | None = None) -> Cause:
+    """Tell why a wait was so long.
+
+    Args:
+        scene: The stretch of the trace that it lies in.
+        window: The wait.
+        rank: 1 is the longest one.
+        looked_ns: How much of it is in the scene, from its start; None: all.
+    """
+    if looked_ns is None or looked_ns >= window.latency_ns:
+        return Explanation(scene, scene.wakings.refined(window)).cause(rank)
+    end_ns = window.start_ns + looked_ns
+    known = Explanation(scene, scene.wakings.refined(replace(window, end_ns=end_ns)))
+    return with_rest(known.cause(rank), window)

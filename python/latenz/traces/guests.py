@@ -17,7 +17,8 @@ from latenz.traces.explaining import (
     ranked,
 )
 from latenz.traces.host_clock import MOST_COMPARED, HostClock, host_clock
-from latenz.traces.reader import RecordedTrace, open_trace
+from latenz.traces.opening import open_trace
+from latenz.traces.reader import RecordedTrace
 from latenz.traces.scene import Scene, with_rest
 from latenz.traces.vcpu import GuestWait, VcpuTime
 from latenz.traces.wakeups import Window, window_of

@@ -107,7 +107,7 @@ def samples_of(path: Path, most: int) -> list[Late]:
     Raises:
         BadInput: It cannot be read.
     """
-    from latenz.store import open_sample_sets
+    from latenz.importers.opening import open_sample_sets
 
     return latest(open_sample_sets(path), most)
 

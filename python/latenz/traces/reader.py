@@ -6,7 +6,6 @@ does to it, what it had told is kept.
 
 import json
 import re
-import stat
 import subprocess
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from latenz.errors import BadInput
 from latenz.kinds import other_use_of
 from latenz.programs import probe_program
-from latenz.traces import perf_kvm
 from latenz.traces.model import (
     Candidate,
     Event,
@@ -26,7 +24,6 @@ from latenz.traces.model import (
     RecordedGuest,
     Session,
     Summary,
-    Trace,
     VirtualCpu,
 )
 
@@ -36,47 +33,16 @@ if TYPE_CHECKING:
 
     IntArray = NDArray[np.int64]
 
-_START = 65536
+START_BYTES = 65536
 _ADDRESS = re.compile(r"0x[0-9a-f]{1,16}|[0-9a-f]{16}")
 _LATENCY_FORMAT = (
     "this is ftrace's latency format: record events with the tracer nop instead, and stacks by "
     "echo 'stacktrace if prio < 100 && common_pid != 0' > events/sched/sched_waking/trigger"
 )
-_REMEDY = (
+REMEDY = (
     "give a trace.dat, a perf.data, a folder of CTF, the text of tracefs' file trace, of trace-cmd "
     "report, of perf script or of perf kvm stat report"
 )
-_FOREIGN = {
-    b"\x1f\x8b": "is compressed by gzip; unpack it first",
-    b"\x28\xb5\x2f\xfd": "is compressed by zstd; unpack it first",
-    b"\xfd7zXZ": "is compressed by xz; unpack it first",
-}
-
-
-def open_trace(path: Path) -> Trace:
-    """Open a trace of any format that Latenz reads.
-
-    Raises:
-        BadInput: The file cannot be read, or it is no trace.
-    """
-    from latenz.traces import ctf
-
-    if ctf.is_ctf(path):
-        return ctf.CtfTrace(path)
-    try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise BadInput("is no regular file", str(path), "save the trace in one first")
-        with path.open("rb") as file:
-            start = file.read(_START)
-    except OSError as error:
-        raise BadInput(f"cannot be read: {error.strerror}", str(path), _REMEDY) from error
-    for magic, what in _FOREIGN.items():
-        if start.startswith(magic):
-            raise BadInput(what, str(path))
-    if perf_kvm.is_report(start):
-        return perf_kvm.Report(path)
-    return RecordedTrace(path)
 
 
 class RecordedTrace:
@@ -123,7 +89,7 @@ class RecordedTrace:
         told = json.loads(done.stdout)
         if told["format"] != "trace.dat" and told["events"] == 0:
             where = told["truncated_at"] or "it is empty"
-            remedy = self._of_latency_tracer() or other_use_of(self.path) or _REMEDY
+            remedy = self._of_latency_tracer() or other_use_of(self.path) or REMEDY
             raise BadInput(f"no event can be read ({where})", str(self.path), remedy)
         return _summary(told)
 
@@ -132,7 +98,7 @@ class RecordedTrace:
         if not self.path.is_file():
             return None
         with self.path.open("rb") as file:
-            is_one = b" latency trace v" in file.read(_START)
+            is_one = b" latency trace v" in file.read(START_BYTES)
         return _LATENCY_FORMAT if is_one else None
 
     def _command(self, mode: str, *arguments: str) -> list[str]:

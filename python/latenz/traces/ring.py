@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from latenz.engines import Obstacle
+from latenz.obstacle import Obstacle
 
 EVENTS = (
     "sched/sched_switch",

@@ -13,7 +13,6 @@ from latenz.traces.advice import remedy
 from latenz.traces.blocking import Locks
 from latenz.traces.causes import Cause, Share
 from latenz.traces.evidence import Part
-from latenz.traces.explanation import Explanation
 from latenz.traces.functions import Functions
 from latenz.traces.interprocessor import Senders
 from latenz.traces.memory import Memory
@@ -94,20 +93,6 @@ class Scene:
                     self._of_pid[number(each, side, 0)].append(each)
             elif each.name in ("sched_waking", "sched_wakeup", "sched_migrate_task"):
                 self._of_pid[number(each, "pid", 0)].append(each)
-
-    def explain(self, window: Window, rank: int, looked_ns: int | None = None) -> Cause:
-        """Tell why a wait was so long.
-
-        Args:
-            window: The wait.
-            rank: 1 is the longest one.
-            looked_ns: How much of it is in the scene, from its start; None: all.
-        """
-        if looked_ns is None or looked_ns >= window.latency_ns:
-            return Explanation(self, self.wakings.refined(window)).cause(rank)
-        end_ns = window.start_ns + looked_ns
-        known = Explanation(self, self.wakings.refined(replace(window, end_ns=end_ns)))
-        return with_rest(known.cause(rank), window)
 
     def of_thread(self, pid: int, start_ns: int, end_ns: int) -> "list[Event]":
         """Return what the scheduler did with a thread in a window, in order."""

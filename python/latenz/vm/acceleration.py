@@ -12,11 +12,10 @@ from typing import Literal
 
 from latenz.boards import cache
 from latenz.boards.images import Image
-from latenz.engines.base import program_version
 from latenz.errors import BadInput
 from latenz.files import scratch_place
 from latenz.keeper import KeptProgram
-from latenz.programs import escaped
+from latenz.programs import escaped, program_version
 from latenz.vm.command import PROGRAM
 from latenz.vm.settings import Accelerator
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from latenz import environment
 from latenz.boards.console import Collector
-from latenz.engines.base import program_version
 from latenz.errors import BadInput
 from latenz.model import SampleSet
+from latenz.programs import program_version
 from latenz.stacks import guest_linux
 from latenz.unpacking import Damaged, members
 from latenz.vm.command import PROGRAM, TURN_US, arguments

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import pytest
 
-from latenz.benches.board import ENVIRONMENTS
 from latenz.boards import images
 from latenz.boards.console import Collector, Received
 from latenz.boards.environment import board_in
 from latenz.boards.firmware import Parameters, image
 from latenz.boards.payload import Payload
+from latenz.boards.places import ENVIRONMENTS
 from latenz.boards.setup import ensure_boards
 from latenz.experiment.schema import Experiment
 from latenz.model import Metadata

@@ -11,9 +11,9 @@ from latenz.errors import BadInput
 from latenz.experiment.progress import Progress
 from latenz.experiment.runner import run_experiment
 from latenz.experiment.schema import Experiment
+from latenz.importers.opening import open_sample_sets
 from latenz.programs import plugin_arguments
 from latenz.stacks.measured import WARM_UP
-from latenz.store import open_sample_sets
 from latenz.store.run import Run
 
 SAMPLES = 400

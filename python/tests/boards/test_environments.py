@@ -3,8 +3,9 @@
 import pytest
 
 from latenz.benches import BENCHES
-from latenz.benches.board import ENVIRONMENTS, Board
+from latenz.benches.board import Board
 from latenz.boards.environment import board_in
+from latenz.boards.places import ENVIRONMENTS
 from latenz.errors import BadInput
 
 BOARDS = [name for name, bench in BENCHES.items() if issubclass(bench, Board)]

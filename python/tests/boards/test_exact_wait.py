@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from latenz.benches.board import ENVIRONMENTS
 from latenz.boards.console import Collector
 from latenz.boards.environment import board_in
 from latenz.boards.firmware import Parameters, image
 from latenz.boards.payload import Payload
+from latenz.boards.places import ENVIRONMENTS
 from latenz.boards.setup import ensure_boards
 from latenz.errors import BadInput
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from latenz.benches.board import ENVIRONMENTS
+from latenz.boards.places import ENVIRONMENTS
 from latenz.experiment.progress import Progress
 from latenz.experiment.runner import run_experiment
 from latenz.experiment.schema import Experiment

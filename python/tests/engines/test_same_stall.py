@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 from latenz import exporters, importers
+from latenz.importers.opening import open_sample_sets
 from latenz.model import SampleSet
 from latenz.programs import probe_program
+from latenz.sql import query
 from latenz.statistics import quantile_rank, summarize
-from latenz.store import open_sample_sets
 from latenz.store.journal import Journal
-from latenz.store.query import query
 
 MS = 1_000_000
 CPU = min(os.sched_getaffinity(0))

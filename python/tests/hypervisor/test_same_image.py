@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from latenz.benches.board import ENVIRONMENTS
+from latenz.boards.places import ENVIRONMENTS
 from latenz.hypervisor import configuration
 from latenz.hypervisor.arrivals import Arrivals
 from latenz.hypervisor.build import build, build_system

@@ -10,9 +10,9 @@ import pytest
 
 from latenz import importers
 from latenz.errors import BadInput
+from latenz.importers.opening import open_sample_sets
 from latenz.programs import probe_program
 from latenz.statistics import summarize
-from latenz.store import open_sample_sets
 
 CPU = min(os.sched_getaffinity(0))
 

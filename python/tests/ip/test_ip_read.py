@@ -25,6 +25,7 @@ from simulated_boards import (
 )
 
 from latenz.errors import BadInput
+from latenz.importers.opening import open_sample_sets
 from latenz.ip.configuration import Configuration
 from latenz.ip.instance import open_instances
 from latenz.ip.record import Plan, Recording
@@ -33,7 +34,6 @@ from latenz.ip.simulated import Answers, Scenario, simulated_board
 from latenz.ip.target import open_target
 from latenz.ip.watch import Watcher
 from latenz.statistics import summarize
-from latenz.store import open_sample_sets
 
 pytestmark = pytest.mark.boots
 

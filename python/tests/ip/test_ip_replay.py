@@ -12,10 +12,10 @@ from simulated_boards import document, latenz
 
 from latenz.durations import parse_frequency
 from latenz.errors import BadInput
+from latenz.importers.opening import open_sample_sets
 from latenz.ip import replay
 from latenz.ip.trace import read_trace
 from latenz.model import Metadata, SampleSet, TimeBase
-from latenz.store import open_sample_sets
 from latenz.store.run import RunWriter
 
 pytestmark = pytest.mark.boots

@@ -9,6 +9,7 @@ import pytest
 from simulated_boards import CYCLE_NS, Reading, column, document, drawn, latenz, never, nobody
 
 from latenz.errors import BadInput
+from latenz.importers.opening import open_sample_sets
 from latenz.ip.configuration import Configuration
 from latenz.ip.instance import LatenciesInstance, open_instances
 from latenz.ip.link import Ring
@@ -17,7 +18,6 @@ from latenz.ip.recorder import Filling, Streaming, recorder
 from latenz.ip.ring import Records, RingReader
 from latenz.ip.simulated import Answers, Scenario, simulated_board
 from latenz.ip.target import open_target
-from latenz.store import open_sample_sets
 
 pytestmark = pytest.mark.boots
 

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from latenz.affinity import enterable_cpus
-from latenz.engines.wakeup import WakeupAccount
 from latenz.idle import requested_us
+from latenz.measuring.wakeup_account import WakeupAccount
 from latenz.programs import probe_program
 from latenz.statistics import summarize
 from latenz.store.journal import Journal, Records, open_journal
@@ -612,7 +612,10 @@ def test_a_refusal_tells_its_own_cause_in_both_languages(
     assert len(done.stderr.splitlines()) == 1
     if "setpriv" in shell and "--reuid=65534" in shell:
         return  # that user may not read the checkout
-    script = "from latenz.engines.base import *; print(forbidden_priority(os.SCHED_FIFO, 80))"
+    script = (
+        "import os; from latenz.obstacle import forbidden_priority; "
+        "print(forbidden_priority(os.SCHED_FIFO, 80))"
+    )
     python = filtered([sys.executable, "-c", script])
     answer = subprocess.run([*shell, *python], capture_output=True, text=True, timeout=600)
     assert told in answer.stdout, answer.stderr

@@ -57,7 +57,7 @@ def test_axe_finds_nothing_in_a_comparison(browser, example: Example, tmp_path):
 
 
 def test_axe_finds_nothing_in_a_page_of_plots_and_tables(browser, tmp_path):
-    from latenz.report.plots import Plot, PlotTable, write_plots
+    from latenz.page.plots import Plot, PlotTable, write_plots
 
     line = {"type": "scatter", "x": [1, 2], "y": [3, 4], "name": "front"}
     plot = Plot("The front", "Each point is a system.", [line], {"title": {"text": "late"}}, {})

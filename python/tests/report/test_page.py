@@ -11,9 +11,9 @@ from conftest import HOSTILE, Example
 
 from latenz.errors import BadInput
 from latenz.model import Deadline, Metadata, Reported, SampleSet, TimeBase
+from latenz.page.embedded import json_script
 from latenz.report import ReportedRun, write_report
 from latenz.report.collect import Source, collect
-from latenz.report.embedded import json_script
 from latenz.report.verdicts import judged_deadlines
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path"}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latenz.errors import BadInput
-from latenz.store import open_sample_sets
+from latenz.importers.opening import open_sample_sets
 from latenz.store.journal import Journal
 
 PERIOD = 1_000_000

@@ -6,7 +6,7 @@ from test_journal import PERIOD, journal
 
 from latenz.errors import BadInput
 from latenz.model import Metadata, Reported, SampleSet, TimeBase
-from latenz.store.query import query
+from latenz.sql import query
 from latenz.store.run import RunWriter
 
 

@@ -9,8 +9,8 @@ import pytest
 from test_journal import PERIOD, journal
 
 from latenz.errors import BadInput
+from latenz.importers.opening import open_sample_sets
 from latenz.model import Metadata, Reported, SampleSet, TimeBase
-from latenz.store import open_sample_sets
 from latenz.store.run import Run, RunWriter
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from latenz.traces.causes import Cause
 from latenz.traces.explaining import explain, explain_late
 from latenz.traces.join import Late
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 
 DUE_US = 1000
 Thread = tuple[str, int, int]

@@ -20,7 +20,7 @@ from test_planted_causes import PLANTED
 
 from latenz.errors import BadInput
 from latenz.traces.explaining import explain
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 
 DEADLINE: Thread = ("dl", 62, -1)
 WOKEN: Thread = ("rt2", 51, 9)

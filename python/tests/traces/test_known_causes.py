@@ -13,7 +13,7 @@ from latenz.traces.causes import Cause
 from latenz.traces.explaining import explain
 from latenz.traces.flags import Flags, parse
 from latenz.traces.functions import interrupted
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 
 KNOWN = Path(__file__).parents[1] / "data/traces/known"
 PLANTED = KNOWN.parent / "planted"

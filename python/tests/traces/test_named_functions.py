@@ -20,7 +20,7 @@ from latenz.explain import symbols
 from latenz.explain.symbols import SymbolTable
 from latenz.traces.causes import Cause
 from latenz.traces.explaining import explain
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 
 # about two minutes of CPU time
 pytestmark = [pytest.mark.boots, pytest.mark.timeout(1500)]

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from latenz.traces.explanation import explain_wait
 from latenz.traces.model import Event, Loss
 from latenz.traces.scene import Scene
 from latenz.traces.vcpu import GuestWait, VcpuTime
@@ -137,7 +138,7 @@ def test_the_shares_of_any_wait_sum_to_it(group: int) -> None:
         scene = Scene(events, 0, losses, chance.choice((None, end_ns)))
         for _ in range(_WAITS):
             window = _window(chance, end_ns)
-            cause = scene.explain(window, 1)
+            cause = explain_wait(scene, window, 1)
             told = (seed, window)
             assert sum(share.share_ns for share in cause.shares) == window.latency_ns, told
             for share in cause.shares:

@@ -17,7 +17,7 @@ from latenz.traces.causes import Cause
 from latenz.traces.explaining import explain, explain_late
 from latenz.traces.join import Late, latest
 from latenz.traces.occupancy import Occupancy
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 from latenz.traces.timeline import write_timeline
 from latenz.tune import catalogue
 

@@ -14,7 +14,7 @@ from two_sides import World, told_together, write_text
 from latenz.errors import BadInput
 from latenz.traces.ctf import is_ctf
 from latenz.traces.explaining import explain
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 from latenz.traces.ring import obstacle
 
 pytestmark = pytest.mark.skipif(not shutil.which("babeltrace2"), reason="needs babeltrace2")

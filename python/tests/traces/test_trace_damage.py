@@ -10,7 +10,7 @@ import pytest
 
 from latenz.errors import BadInput
 from latenz.programs import probe_program
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 
 pytestmark = pytest.mark.fuzzing
 

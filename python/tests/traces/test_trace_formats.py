@@ -8,7 +8,7 @@ from latenz.console import Console
 from latenz.errors import BadInput
 from latenz.traces.exits import exits_json, print_exits, remarks
 from latenz.traces.model import Loss
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 
 DATA = Path(__file__).parents[1] / "data"
 TRACES = DATA / "traces"

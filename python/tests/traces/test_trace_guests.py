@@ -23,7 +23,8 @@ from two_sides import (
 
 from latenz.errors import BadInput
 from latenz.traces.guests import explain_guests, open_guests
-from latenz.traces.reader import RecordedTrace, open_trace
+from latenz.traces.opening import open_trace
+from latenz.traces.reader import RecordedTrace
 
 NESTED = Path(__file__).parents[1] / "data/traces/nested-svm.dat"
 

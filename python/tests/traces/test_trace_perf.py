@@ -12,7 +12,7 @@ from two_sides import World, told_together, write_dat, write_text
 
 from latenz.errors import BadInput
 from latenz.traces.explaining import explain
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 from latenz.traces.ring import obstacle
 
 _ALL = [(0, 1 << 62)]

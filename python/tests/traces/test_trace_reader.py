@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trace_model
 
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
 NESTED = DATA / "nested-svm.dat"

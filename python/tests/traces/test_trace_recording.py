@@ -17,10 +17,11 @@ from latenz.errors import BadInput
 from latenz.model import Metadata, SampleSet, TimeBase, WorstSample
 from latenz.store.run import RunWriter
 from latenz.traces import ring
-from latenz.traces.explaining import explain, explain_in, explain_late, of_run
+from latenz.traces.explaining import explain, explain_in, explain_late
 from latenz.traces.join import Late, latest
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 from latenz.traces.recording import Recording
+from latenz.traces.runs import of_run
 
 _REFUSED = ring.obstacle()
 pytestmark = pytest.mark.skipif(_REFUSED is not None, reason=str(_REFUSED))

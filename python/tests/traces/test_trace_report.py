@@ -14,7 +14,7 @@ from latenz.report import open_runs, write_report
 from latenz.store.run import RunWriter
 from latenz.traces.causes import Cause
 from latenz.traces.explaining import explain
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 
 _HOSTILE = "</td><script>alert(1)</script>"
 

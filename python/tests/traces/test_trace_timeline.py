@@ -10,7 +10,7 @@ import planting
 import pytest
 
 from latenz.traces.explaining import explain
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 from latenz.traces.timeline import write_timeline
 
 DATA = Path(__file__).parents[1] / "data/traces"

@@ -16,12 +16,9 @@ from test_tune_transaction import killed_at
 from trees_at_random import fingerprint, revert_all, set_boot
 
 from latenz.experiment.ordering import interleave
+from latenz.importers.opening import open_sample_sets
 from latenz.model import Metadata, SampleSet, TimeBase
-from latenz.store import open_sample_sets
-from latenz.tune.applying import carry_out, take_back
-from latenz.tune.catalogue import load
-from latenz.tune.places import Place
-from latenz.tune.proof import (
+from latenz.proving.proof import (
     CONFIDENCE,
     FIGURES,
     Record,
@@ -34,6 +31,9 @@ from latenz.tune.proof import (
     repetitions_for,
     statements_of,
 )
+from latenz.tune.applying import carry_out, take_back
+from latenz.tune.catalogue import load
+from latenz.tune.places import Place
 from latenz.tune.transaction import find
 
 pytestmark = pytest.mark.proofs

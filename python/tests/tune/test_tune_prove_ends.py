@@ -15,8 +15,8 @@ from proofs import ONE, command, latenz, value, wait_for, words
 from trees_at_random import fingerprint, revert_all
 
 from latenz.cli import main
+from latenz.proving.proof import Outcome, Record, Trial, Wanted, digest_of
 from latenz.tune.places import Place
-from latenz.tune.proof import Outcome, Record, Trial, Wanted, digest_of
 from latenz.tune.transaction import find
 
 pytestmark = pytest.mark.proofs

@@ -15,7 +15,7 @@ import pytest
 from latenz.boards import images
 from latenz.errors import BadInput
 from latenz.store.run import Run
-from latenz.traces.explaining import of_run
+from latenz.traces.runs import of_run
 from latenz.tune.catalogue import load
 from latenz.tune.check import check
 from latenz.tune.context import Context

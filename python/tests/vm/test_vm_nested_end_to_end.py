@@ -11,7 +11,7 @@ import pytest
 
 from latenz.model import SampleSet
 from latenz.store.run import Run
-from latenz.traces.reader import open_trace
+from latenz.traces.opening import open_trace
 from latenz.vm import nested
 
 # about a minute of CPU time; more if QEMU hangs

@@ -6,8 +6,8 @@ import numpy as np
 
 from latenz.analysis.activations.text import Recorded
 from latenz.errors import BadInput
+from latenz.importers.opening import open_sample_sets
 from latenz.model import SampleSet
-from latenz.store import open_sample_sets
 from latenz.system.trace import Times
 
 

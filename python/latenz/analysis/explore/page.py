@@ -7,7 +7,7 @@ from latenz.analysis.explore import words
 from latenz.analysis.explore.evaluate import COLUMNS, OBJECTIVES, Objective
 from latenz.analysis.explore.result import CANDIDATES, Candidate, Exploration
 from latenz.analysis.native import assumptions
-from latenz.report.plots import Plot, PlotTable, plain, write_plots
+from latenz.page.plots import Plot, PlotTable, plain, write_plots
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latenz.analysis.explore.evaluate import COLUMNS, OBJECTIVES, Objective
-from latenz.analysis.explore.plan import ARRIVALS, Plan
+from latenz.analysis.explore.plan import Plan
 from latenz.analysis.explore.search import best_of_each, pareto_front
 from latenz.analysis.explore.space import Space
 from latenz.errors import BadInput
 from latenz.files import replacing
-from latenz.system import Monitor, Slot, System, write_system
+from latenz.system import Monitor, Slot, System
 
 if TYPE_CHECKING:
     import numpy as np
@@ -217,18 +217,3 @@ def _candidate(given: System, row: dict[str, Any]) -> Candidate:
         row[COLUMNS["latency"]],
         row["reason"],
     )
-
-
-def write_systems(found: Exploration, folder: Path) -> None:
-    """Write the systems of the front as system-1.toml and so on, the best first."""
-    from latenz.analysis.explore.words import changes, summary
-
-    most = found.front[:MOST_SYSTEMS]
-    for rank, each in enumerate(most, 1):
-        lines = [
-            f"Found by latenz explore: system {rank} of {len(found.front)} on the Pareto front.",
-            summary(found.plan, each),
-            *changes(found.given.system, each.system),
-        ]
-        path = folder / f"system-{rank}.toml"
-        write_system(each.system, path, "\n".join(lines), ARRIVALS)

@@ -13,20 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latenz.analysis.explore.evaluate import evaluate
-from latenz.analysis.explore.plan import Plan, has_plan
+from latenz.analysis.explore.plan import ARRIVALS, Plan, has_plan
 from latenz.analysis.explore.result import (
     CANDIDATES,
+    MOST_SYSTEMS,
     Best,
     Exploration,
     merge,
     read_result,
-    write_systems,
 )
 from latenz.analysis.explore.search import Search
 from latenz.analysis.explore.space import Choice, Space
+from latenz.analysis.explore.words import changes, summary
 from latenz.analysis.explore.workers import DaskWorkers, Job, LocalWorkers, Workers, hand_out
 from latenz.errors import BadInput
 from latenz.files import OwnFolder, lock_file, replacing, scratch_place
+from latenz.system import write_system
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +76,7 @@ def explore(
         shutil.rmtree(folder / _CHUNKS, ignore_errors=True)
         found = read_result(plan, folder / CANDIDATES)
         if is_kept:
-            write_systems(found, folder)
+            _write_systems(found, folder)
             write_page(found, folder / "front.html")
         return found
 
@@ -176,3 +178,16 @@ def _read(path: Path, numbers: range) -> "pa.Table | None":
         return None
     sound = "candidate" in table.column_names
     return table if sound and table["candidate"].to_pylist() == list(numbers) else None
+
+
+def _write_systems(found: Exploration, folder: Path) -> None:
+    """Write the systems of the front as system-1.toml and so on, the best first."""
+    most = found.front[:MOST_SYSTEMS]
+    for rank, each in enumerate(most, 1):
+        lines = [
+            f"Found by latenz explore: system {rank} of {len(found.front)} on the Pareto front.",
+            summary(found.plan, each),
+            *changes(found.given.system, each.system),
+        ]
+        path = folder / f"system-{rank}.toml"
+        write_system(each.system, path, "\n".join(lines), ARRIVALS)

@@ -19,24 +19,13 @@ from typing import Protocol, Self
 from latenz.benches import BENCHES
 from latenz.benches.base import Assignment, Watch
 from latenz.errors import BadInput
-from latenz.experiment.condition import Condition
 from latenz.experiment.ordering import interleave
 from latenz.experiment.runner import Observer, begin_run, record, select
 from latenz.experiment.schema import Experiment
 from latenz.files import OwnFolder
+from latenz.measuring.condition import Condition
 from latenz.model import SampleSet
-from latenz.signals import stopped_by_signals
-from latenz.store.run import Run, RunWriter, Status
-from latenz.tune.applying import Stopped, carry_out, refused_of, take_back, told_of, unfinished
-from latenz.tune.catalogue import load
-from latenz.tune.changes import AnyChange
-from latenz.tune.check import check
-from latenz.tune.context import Context
-from latenz.tune.cpus import parse_list
-from latenz.tune.model import Entry
-from latenz.tune.places import Place
-from latenz.tune.plan import Choice, Plan, plan
-from latenz.tune.proof import (
+from latenz.proving.proof import (
     Record,
     State,
     Trial,
@@ -48,6 +37,17 @@ from latenz.tune.proof import (
     statements_of,
     untold,
 )
+from latenz.signals import stopped_by_signals
+from latenz.store.run import Run, RunWriter, Status
+from latenz.tune.applying import Stopped, carry_out, refused_of, take_back, told_of, unfinished
+from latenz.tune.catalogue import load
+from latenz.tune.changes import AnyChange
+from latenz.tune.check import check
+from latenz.tune.context import Context
+from latenz.tune.cpus import parse_list
+from latenz.tune.model import Entry
+from latenz.tune.places import Place
+from latenz.tune.plan import Choice, Plan, plan
 from latenz.tune.root import Root
 from latenz.tune.transaction import Restored, Transaction, find, sweep
 

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from latenz.engines import EngineSettings, InterruptSettings, SimulationSettings
-from latenz.stacks import StackSettings
-from latenz.stress.base import StressorSettings
+from latenz.measuring.settings import ProbeSettings, StackSettings, StressorSettings
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,6 @@ class Condition:
     stressor: str
     load: StressorSettings
     probe: str
-    engine: EngineSettings | SimulationSettings | InterruptSettings
+    engine: ProbeSettings
     duration_ns: int
     folder: Path

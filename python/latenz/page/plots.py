@@ -9,13 +9,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from latenz.files import replacing
-from latenz.report.embedded import (
-    ASSETS,
-    content_policy,
-    json_script,
-    plotly_code,
-    templates,
-)
+from latenz.page.embedded import ASSETS, content_policy, json_script, plotly_code, templates
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from rich.text import Text
 from latenz.console import Console
 from latenz.durations import format_duration
 from latenz.experiment.progress import Progress
+from latenz.proving.proof import CONFIDENCE, Gain, Record, Trial, Wanted
 from latenz.statistics.sentence import length
 from latenz.terminal import printable
 from latenz.tune.catalogue import load
 from latenz.tune.model import Entry
 from latenz.tune.plan import Plan
-from latenz.tune.proof import CONFIDENCE, Gain, Record, Trial, Wanted
 from latenz.tune.transaction import Phase
 
 _STYLES = {"helps": "green", "harms": "red", "mixed": "yellow"}

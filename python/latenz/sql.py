@@ -20,9 +20,9 @@ from pyarrow.fs import LocalFileSystem
 
 from latenz.errors import BadInput
 from latenz.files import scratch_place
+from latenz.importers.opening import open_sample_sets
 from latenz.model import HANDLINGS, SampleSet
 from latenz.statistics.cells import read_cells
-from latenz.store import open_sample_sets
 from latenz.store.activations import COLUMNS as ACTIVATION_COLUMNS
 from latenz.store.activations import activations_part, quoted
 from latenz.store.parquet import read_schema

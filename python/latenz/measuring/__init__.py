@@ -1,0 +1,1 @@
+"""What the axes of a measurement agree on: conditions, and the settings that all kinds share."""
