@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from latenz import extensions
 from latenz.errors import BadInput, first_mistake
 from latenz.importers.compressed import is_compressed, unpacked
 from latenz.importers.source import HEAD_BYTES, Options, Source
@@ -71,8 +72,8 @@ def read(
         if is_compressed(head):
             return _read_packed(path, format_name, progress, options)
         name = format_name or recognise(head, str(path))
-        if name not in FORMATS:
-            raise BadInput(f"{name!r} is no format", "--format", f"formats: {', '.join(FORMATS)}")
+        if name not in (known := format_names()):
+            raise BadInput(f"{name!r} is no format", "--format", f"formats: {', '.join(known)}")
         source = Source(path, name, Options(**options), progress)
         sets: list[SampleSet] = _module(name).read(source)
     except OSError as error:
@@ -100,19 +101,32 @@ def _read_packed(
 
 def recognise(head: bytes, where: str) -> str:
     """Return the name of the format of a file that begins like this."""
-    for name in FORMATS:
+    for name in (known := format_names()):
         if _module(name).matches(head):
             return name
     if not head.strip():
         raise BadInput("the file is empty", where)
-    formats = f"formats: {', '.join(FORMATS)}; CSV needs a header with a unit, such as latency_us"
+    formats = f"formats: {', '.join(known)}; CSV needs a header with a unit, such as latency_us"
     raise BadInput(
         "the content is of no format that Latenz reads", where, other_use(head) or formats
     )
 
 
+def format_names() -> list[str]:
+    """Return the names of all formats in the order in which they are tried.
+
+    Those of others' packages come before CSV, which takes whatever has a header with a unit.
+    """
+    others = [each.name for each in extensions.added("latenz.importers")]
+    own = [name for name in FORMATS if name != "csv"]
+    return [*own, *(name for name in others if name not in FORMATS), "csv"]
+
+
 def _module(name: str) -> Any:
-    return import_module(f"latenz.importers.{FORMATS[name]}")
+    if name in FORMATS:
+        return import_module(f"latenz.importers.{FORMATS[name]}")
+    others = extensions.added("latenz.importers")
+    return extensions.loaded(next(each for each in others if each.name == name))
 
 
 def _with_samples(source: Source, sets: list[SampleSet]) -> list[SampleSet]:

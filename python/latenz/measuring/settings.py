@@ -1,5 +1,12 @@
 """Settings that all kinds of probes, stacks and loads share, as experiment files have them."""
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any
+
+from pydantic import Field
+
 from latenz.affinity import enterable_cpus
 from latenz.idle import DmaLatency
 from latenz.settings import CpuList, Duration, Settings
@@ -56,3 +63,8 @@ class StressorSettings(Settings):
     cpus: CpuList | None = None
     """CPUs that the load runs on; None: those that programs are started on, so that isolated ones
     are left alone."""
+
+
+def any_of(kinds: Iterable[type[Settings]], key: str) -> Any:
+    """Return the type of settings that are of one of several kinds, told apart by a key."""
+    return Annotated[reduce(or_, kinds), Field(discriminator=key)]

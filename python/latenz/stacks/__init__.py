@@ -1,38 +1,37 @@
 """Stacks: the system software that is put on a board to measure on. One module each."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-from pydantic import Field
-
-from latenz.measuring.settings import StackSettings
-from latenz.stacks.amp import Amp, AmpSettings
+from latenz import extensions
+from latenz.measuring.settings import StackSettings, any_of
+from latenz.stacks.amp import Amp
 from latenz.stacks.base import Job, Stack, StackKind
-from latenz.stacks.linux import Linux, LinuxRt, LinuxRtSettings, LinuxSettings
-from latenz.stacks.pair import Pair, PairSettings
-from latenz.stacks.partitioned import Partitioned, PartitionedSettings
-from latenz.stacks.standalone import Standalone, StandaloneSettings
-from latenz.stacks.vm import Vm, VmStackSettings
-from latenz.stacks.xen import Xen, XenSettings
-from latenz.stacks.xen_linux import XenLinux, XenLinuxSettings
+from latenz.stacks.linux import Linux, LinuxRt
+from latenz.stacks.pair import Pair
+from latenz.stacks.partitioned import Partitioned
+from latenz.stacks.standalone import Standalone
+from latenz.stacks.vm import Vm
+from latenz.stacks.xen import Xen
+from latenz.stacks.xen_linux import XenLinux
 
-AnyStackSettings = Annotated[
-    StandaloneSettings
-    | LinuxSettings
-    | LinuxRtSettings
-    | XenSettings
-    | XenLinuxSettings
-    | AmpSettings
-    | PartitionedSettings
-    | PairSettings
-    | VmStackSettings,
-    Field(discriminator="kind"),
-]
-"""Settings of any stack, told apart by `kind`."""
+_OWN: tuple[type[StackKind], ...] = (
+    *(Standalone, Linux, LinuxRt, Xen, XenLinux),
+    *(Amp, Partitioned, Pair, Vm),
+)
 
 STACKS: dict[str, type[StackKind]] = {
     stack.name: stack
-    for stack in (Standalone, Linux, LinuxRt, Xen, XenLinux, Amp, Partitioned, Pair, Vm)
+    for stack in (
+        *_OWN,
+        *extensions.kinds("latenz.stacks", StackKind, {stack.name for stack in _OWN}),
+    )
 }
-"""Every stack by its name."""
+"""Every stack by its name; others' packages may add some."""
+
+if TYPE_CHECKING:
+    AnyStackSettings = StackSettings
+else:
+    AnyStackSettings = any_of((stack.settings_type for stack in STACKS.values()), "kind")
+"""Settings of any stack, told apart by `kind`."""
 
 __all__ = ["STACKS", "AnyStackSettings", "Job", "Stack", "StackKind", "StackSettings"]

@@ -87,7 +87,7 @@ class _AnyLinux(Stack[SettingsT]):
         self._command_line = " ".join(
             [
                 f"console={'ttyPS0' if zynqmp else 'ttyAMA0'} quiet panic=-1",
-                *self._isolation(),
+                *self.parameters(),
                 guest_linux.kernel_options(
                     measure=" ".join(command),
                     output=guest_linux.output_file(job),
@@ -128,8 +128,8 @@ class _AnyLinux(Stack[SettingsT]):
         made = {name: image.provenance() for name, image in self._images.items()}
         return {**made, "command_line": self._command_line}
 
-    def _isolation(self) -> list[str]:
-        """Return the kernel's parameters that isolate cores."""
+    def parameters(self) -> list[str]:
+        """Return parameters of the kernel besides those that all need: isolation."""
         cores = format_cpu_list(self.settings.isolated or ())
         return [f"isolcpus={cores} nohz_full={cores} irqaffinity={self._others()}"] if cores else []
 

@@ -1,49 +1,43 @@
 """Loads that run while latencies are measured."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
-from latenz.measuring.settings import StressorSettings
+from latenz import extensions
+from latenz.measuring.settings import StressorSettings, any_of
 from latenz.stress.base import Stressor
-from latenz.stress.hackbench import Hackbench, HackbenchSettings
-from latenz.stress.kernel_compile import KernelCompile, KernelCompileSettings
-from latenz.stress.memory import MemoryLoad, MemorySettings
-from latenz.stress.none import NoLoad, NoneSettings
+from latenz.stress.hackbench import Hackbench
+from latenz.stress.kernel_compile import KernelCompile
+from latenz.stress.memory import MemoryLoad
+from latenz.stress.none import NoLoad
 from latenz.stress.spin import SpinSettings
 from latenz.stress.stress_ng import (
     Disk,
-    DiskSettings,
     Network,
-    NetworkSettings,
     StressNgAll,
-    StressNgAllSettings,
     StressNgCpu,
-    StressNgCpuSettings,
 )
 
-AnyStressorSettings = Annotated[
-    NoneSettings
-    | SpinSettings
-    | StressNgCpuSettings
-    | StressNgAllSettings
-    | MemorySettings
-    | HackbenchSettings
-    | KernelCompileSettings
-    | NetworkSettings
-    | DiskSettings,
-    Field(discriminator="kind"),
-]
-"""Settings of any load, told apart by `kind`."""
+_OWN: tuple[type[Stressor[Any]], ...] = (
+    *(NoLoad, StressNgCpu, StressNgAll, MemoryLoad),
+    *(Hackbench, KernelCompile, Network, Disk),
+)
 
 STRESSORS: dict[str, type[Stressor[Any]]] = {
     stressor.name: stressor
     for stressor in (
-        *(NoLoad, StressNgCpu, StressNgAll, MemoryLoad),
-        *(Hackbench, KernelCompile, Network, Disk),
+        *_OWN,
+        *extensions.kinds("latenz.loads", Stressor, {"spin", *(each.name for each in _OWN)}),
     )
 }
-"""Every load of this machine by its name."""
+"""Every load of this machine by its name; others' packages may add some."""
+
+if TYPE_CHECKING:
+    AnyStressorSettings = StressorSettings
+else:
+    AnyStressorSettings = any_of(
+        (*(each.settings_type for each in STRESSORS.values()), SpinSettings), "kind"
+    )
+"""Settings of any load, told apart by `kind`."""
 
 LOAD_SETTINGS: dict[str, type[StressorSettings]] = {
     **{name: stressor.settings_type for name, stressor in STRESSORS.items()},

@@ -4,6 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+from latenz import extensions
 from latenz.errors import BadInput, closest
 from latenz.toml_file import read_toml
 from latenz.tune.model import Applicability, ConditionsFile, Entry, Layer, LayerFile
@@ -32,31 +33,49 @@ def load() -> tuple[Entry, ...]:
 def load_all(folder: Path = FOLDER) -> Catalogue:
     """Return what a folder's files say; the file of a layer may be missing.
 
+    Our own catalogue is joined by those of other packages: entry points of the group
+    `latenz.tuning`, each a Python package with files of layers in its folder.
+
     Raises:
         BadInput: A file is damaged, an id is taken twice, or a condition is not there.
     """
+    folders = [folder, *(_others() if folder == FOLDER else ())]
     conditions: dict[str, Applicability] = {}
-    if (path := folder / "conditions.toml").exists():
-        conditions = read_toml(path, ConditionsFile, "the catalogue's conditions").content.condition
+    for place in folders:
+        if (path := place / "conditions.toml").exists():
+            read = read_toml(path, ConditionsFile, "the catalogue's conditions").content.condition
+            conditions = {**read, **conditions}
     entries: dict[str, Entry] = {}
     for layer in get_args(Layer):
-        path = folder / f"{layer}.toml"
-        if not path.exists():
-            continue
-        file = read_toml(path, LayerFile, "a layer of the catalogue")
-        for at, entry in enumerate(file.content.entry):
-            if entry.id in entries:
-                where = file.where(("entry", at, "id"))
-                raise BadInput(f"{entry.id!r} is taken", where, "ids are unique")
-            for name in entry.when:
-                if name not in conditions:
-                    where = file.where(("entry", at, "when"))
-                    raise BadInput(f"{name!r} is no condition", where, closest(name, conditions))
-            entries[entry.id] = entry.model_copy(update={"layer": layer})
+        for place in folders:
+            if (path := place / f"{layer}.toml").exists():
+                _add_layer(layer, path, conditions, entries)
     for entry in entries.values():
         for name in ("supersedes", "conflicts"):
             _check_others(entry, name, entries, folder)
     return Catalogue(tuple(entries.values()), conditions)
+
+
+def _add_layer(
+    layer: Layer, path: Path, conditions: dict[str, Applicability], entries: dict[str, Entry]
+) -> None:
+    """Add the entries of a file to those that there are."""
+    file = read_toml(path, LayerFile, "a layer of the catalogue")
+    for at, entry in enumerate(file.content.entry):
+        if entry.id in entries:
+            where = file.where(("entry", at, "id"))
+            raise BadInput(f"{entry.id!r} is taken", where, "ids are unique")
+        for name in entry.when:
+            if name not in conditions:
+                where = file.where(("entry", at, "when"))
+                raise BadInput(f"{name!r} is no condition", where, closest(name, conditions))
+        entries[entry.id] = entry.model_copy(update={"layer": layer})
+
+
+def _others() -> list[Path]:
+    """Return the folders of other packages' catalogues."""
+    modules = map(extensions.loaded, extensions.added("latenz.tuning"))
+    return [Path(module.__file__).parent for module in modules]
 
 
 def _check_others(entry: Entry, name: str, entries: dict[str, Entry], folder: Path) -> None:
