@@ -16,6 +16,8 @@ not_tidied += probes/src/intercore_channels.cpp
 not_tidied += hdl/verification/mass/% hdl/simulation/compiled/%
 # channels at a fixed address, which clang-tidy takes for a mistake
 not_tidied += icc/examples/pair/%
+# compiled by bench/icc_throughput.py, with the peers that are installed
+not_tidied += icc/bench/%
 # of the build for libFuzzer alone
 not_tidied += fuzz/native/libfuzzer.cpp
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -182,10 +183,66 @@ class MailboxWorld : public Stream<Mailbox<Message, P>> {
   static std::vector<std::string> states() { return {"", "S", "SR", "SRS", "SRSR", "SRSRS"}; }
 };
 
+/// Also two at once (D, d) and in place (L, T).
 class RingWorld : public Stream<Ring<Message, 2, 1, P>> {
  public:
+  static constexpr std::string_view calls = "SsDLRrdT";
+  static constexpr std::string_view sender_calls = "SsDL";
   static std::vector<std::string> states() {
-    return {"", "S", "SS", "SSS", "SR", "SRS", "SSR", "SSRS", "SSRSRR"};
+    return {"", "S", "SS", "SSS", "SR", "SRS", "SSR", "SSRS", "SSRSRR", "D", "DdL", "LTLT"};
+  }
+
+  Result call(char letter) {
+    switch (letter) {
+      case 'D':
+        return send_two();
+      case 'L':
+        return send_in_place();
+      case 'd':
+        return receive_two();
+      case 'T':
+        return receive_in_place();
+      default:
+        return Stream::call(letter);
+    }
+  }
+
+ private:
+  Result send_two() {
+    const std::array<Message, 2> both{shared.next(sender.epoch()), shared.next(sender.epoch())};
+    std::size_t count = 0;
+    const Result result = sender.try_write_some(both, count);
+    return sender_hears(result, both.at(count == 2 ? 1 : 0).number);
+  }
+  Result send_in_place() {
+    const Message message = shared.next(sender.epoch());
+    Message* place = nullptr;
+    const Result result = sender.try_loan(place);
+    if (result == Result::ok) {
+      MortalMemory::write(place, &message, sizeof message);
+      sender.publish();
+    }
+    return sender_hears(result, message.number);
+  }
+  Result receive_two() {
+    std::array<Message, 2> messages{};
+    std::size_t count = 0;
+    const Result result = receiver.try_read_some(messages, count);
+    receiver_hears(result);
+    for (std::size_t i = 0; i < count; ++i) receipts.note(messages.at(i));
+    return result;
+  }
+  Result receive_in_place() {
+    const Message* place = nullptr;
+    Message message{};
+    Result result = receiver.try_take(place);
+    receiver_hears(result);
+    if (result == Result::ok) {
+      MortalMemory::read(&message, place, sizeof message);
+      result = receiver.release();
+      if (result == Result::ok) receipts.note(message);
+    }
+    return result;
   }
 };
 

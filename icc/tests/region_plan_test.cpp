@@ -281,6 +281,7 @@ TEST_F(RingLines, AreWrittenByTheirOwners) {
       EXPECT_EQ(command.cycle, i);
     }
   }
+  as_side(0, [&] { writer.leave_behind(1); });
   expect_owners_to_have_written();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All channels hammered by threads, for a build with ThreadSanitizer.
 //
-//   latenz-icc-tsan mailbox|exchange|latest|ring|planted
+//   latenz-icc-tsan mailbox|exchange|latest|ring|lossless_ring|planted
 //
 // ThreadSanitizer does not understand fences, hence SanitizerOrder. `planted` is a mailbox without
 // any order, which must be reported. Exit code 1 if a value is wrong.
@@ -50,6 +50,30 @@ struct SeenMemory : Coherent {
 };
 
 using Sanitized = Platform<SeenMemory, SanitizerOrder, Patient>;
+
+/// Of a ring with onlookers, which may meet the writer, and throw away what they got.
+struct RelaxedMemory : Coherent {
+  static void write(void* shared, const void* own, std::size_t bytes) noexcept {
+    for (std::size_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
+      std::uint32_t word = 0;
+      std::memcpy(&word, static_cast<const std::byte*>(own) + at, sizeof word);
+      SanitizerOrder::store_relaxed(word_at(shared, at), word);
+    }
+  }
+  static void read(void* own, const void* shared, std::size_t bytes) noexcept {
+    for (std::size_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
+      const std::uint32_t word = SanitizerOrder::load_relaxed(word_at(shared, at));
+      std::memcpy(static_cast<std::byte*>(own) + at, &word, sizeof word);
+    }
+  }
+
+ private:
+  static std::uint32_t& word_at(const void* shared, std::size_t at) noexcept {
+    return *reinterpret_cast<std::uint32_t*>(
+        const_cast<std::byte*>(static_cast<const std::byte*>(shared) + at));
+  }
+};
+using Observed = Platform<RelaxedMemory, SanitizerOrder, Patient>;
 
 struct NoOrder : SanitizerOrder {
   static std::uint32_t load_acquire(std::uint32_t& word) noexcept {
@@ -144,7 +168,7 @@ void latest() {
 }
 
 void ring() {
-  using Channel = Ring<Numbers, 4, 1, Sanitized>;
+  using Channel = Ring<Numbers, 4, 1, Observed>;
   Memory<Channel::bytes> memory;
   auto writer = *Channel::Writer::create(memory.all.data(), Channel::bytes, "hammered");
   auto reader = *Channel::Reader::attach(memory.all.data(), Channel::bytes, 0);
@@ -173,6 +197,49 @@ void ring() {
   observing.join();
 }
 
+/// One at a time, several, and in place, by turns; payloads are plain.
+void lossless_ring() {
+  using Channel = Ring<Numbers, 4, 1, Sanitized>;
+  Memory<Channel::bytes> memory;
+  auto writer = *Channel::Writer::create(memory.all.data(), Channel::bytes, "hammered");
+  auto reader = *Channel::Reader::attach(memory.all.data(), Channel::bytes, 0);
+  std::thread writing([&] {
+    for (std::uint32_t n = 1; n <= messages;) {
+      if (n % 3 == 0) {
+        Numbers* place = nullptr;
+        if (writer.loan_until(place, Never{}) != Result::ok) continue;
+        const Numbers next = Numbers::of(n);
+        SeenMemory::write(place, &next, sizeof next);
+        writer.publish();
+        ++n;
+      } else if (n % 3 == 1 && n < messages) {
+        const std::array<Numbers, 2> both{Numbers::of(n), Numbers::of(n + 1)};
+        std::size_t count = 0;
+        writer.try_write_some(both, count);
+        n += static_cast<std::uint32_t>(count);
+        if (count == 0) Patient::pause();
+      } else if (writer.write(Numbers::of(n)) == Result::ok) {
+        ++n;
+      }
+    }
+  });
+  for (std::uint32_t n = 1; n <= messages;) {
+    std::array<Numbers, 3> got{};
+    std::size_t count = 0;
+    if (n % 3 == 0) {
+      const Numbers* place = nullptr;
+      if (reader.take_until(place, Never{}) != Result::ok) continue;
+      SeenMemory::read(got.data(), place, sizeof *place);
+      require(reader.release() == Result::ok, "left behind");
+      count = 1;
+    } else if (reader.try_read_some(got, count) != Result::ok) {
+      Patient::pause();
+    }
+    for (std::size_t i = 0; i < count; ++i) require(whole(got[i]) == n++, "out of order");
+  }
+  writing.join();
+}
+
 int run(std::string_view what) {
   if (what == "mailbox") {
     mailbox<Sanitized>();
@@ -182,11 +249,15 @@ int run(std::string_view what) {
     latest();
   } else if (what == "ring") {
     ring();
+  } else if (what == "lossless_ring") {
+    lossless_ring();
   } else if (what == "planted") {
     mailbox<Unordered>();
   } else {
-    std::fputs("latenz-icc-tsan: one of mailbox, exchange, latest, ring, planted is needed\n",
-               stderr);
+    std::fputs(
+        "latenz-icc-tsan: one of mailbox, exchange, latest, ring, lossless_ring, planted is "
+        "needed\n",
+        stderr);
     return 2;
   }
   return 0;

@@ -1,15 +1,22 @@
 // A writer, lossless readers and observers of a Ring, explored.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <type_traits>
 
 #include "explorer.hpp"
 #include "latenz/icc/ring.hpp"
 #include "latest_scenario.hpp"
 
 namespace latenz::explorer {
+
+// How messages go in and out.
+enum class Way : std::uint8_t { one, some, in_place };
 
 struct RingSetting {
   Model model = Model::interleaving;
@@ -19,11 +26,15 @@ struct RingSetting {
   bool impatient = false;                  // a writer that leaves late readers behind
   std::uint8_t writer_restarts = 0, reader_restarts = 0;
   bool late = false;  // lossless readers attach while the writer runs
+  Way way = Way::one;
 };
 
-template <std::size_t N, std::size_t L>
-struct RingScenario {
-  using Channel = icc::Ring<Pair, N, L, icc::Platform<RelaxedPayload, ExploredOrder>>;
+// Payloads that only lossless readers read are plain: what races is an error. Where an observer or
+// a reader left behind may meet the writer, they are relaxed words, and what is torn is thrown
+// away.
+template <std::size_t N, std::size_t L, class Payload>
+struct RingScenarioOf {
+  using Channel = icc::Ring<Pair, N, L, icc::Platform<Payload, ExploredOrder>>;
   static constexpr std::uint16_t finished = 0;  // variable: the writer has written all
   static_assert(Channel::bytes <= Arena::bytes);
 
@@ -36,19 +47,37 @@ struct RingScenario {
     void operation() override {
       if (!opened) {
         open();
-      } else if (endpoint.try_write({written + 1, written + 1}) == icc::Result::ok) {
-        ++written;
+      } else if (const std::size_t count = write(); count != 0) {
+        written += static_cast<std::uint32_t>(count);
       } else if (setting.impatient) {
         endpoint.leave_behind(endpoint.late_reader());
       }
       done = written >= setting.messages;
       if (done) note(finished, 1);
     }
+    std::size_t write() {
+      const Pair next{written + 1, written + 1};
+      if (setting.way == Way::in_place) {
+        Pair* place = nullptr;
+        if (endpoint.try_loan(place) != icc::Result::ok) return 0;
+        Payload::write(place, &next, sizeof next);
+        endpoint.publish();
+        return 1;
+      }
+      if (setting.way == Way::some) {
+        const std::array<Pair, 2> both{next, {written + 2, written + 2}};
+        const std::size_t wanted = std::min<std::size_t>(2, setting.messages - written);
+        std::size_t count = 0;
+        endpoint.try_write_some(std::span(both).first(wanted), count);
+        return count;
+      }
+      return endpoint.try_write(next) == icc::Result::ok ? 1 : 0;
+    }
     [[nodiscard]] bool ended() const override { return done; }
     void lose_endpoint() override {
       opened = false;
       endpoint = {};
-      ++written;  // the message it was writing may be there: the next has another value
+      written += setting.way == Way::some ? 2 : 1;  // those it was writing may be there
     }
 
     RingSetting setting;
@@ -72,14 +101,11 @@ struct RingScenario {
         return;
       }
       const bool no_more = recall(finished) != 0;
-      Pair message{};
-      const icc::Result result = endpoint.try_read(message);
+      std::array<Pair, 2> messages{};
+      std::size_t count = 1;
+      const icc::Result result = read(messages, count);
       if (result == icc::Result::ok) {
-        if (message.a != message.b) fail("torn");
-        if (message.a <= last) fail("delivered twice, or out of order");
-        if (!may_lose() && message.a != last + 1 && (last != 0 || !setting.late))
-          fail("a message was lost");
-        last = message.a;
+        for (std::size_t i = 0; i < count; ++i) check(messages[i]);
       } else if (result == icc::Result::busy) {
         if (!setting.impatient) fail("a lossless reader was overtaken");
         given_up = true;
@@ -88,6 +114,22 @@ struct RingScenario {
       } else if (no_more && (may_lose() || setting.late)) {
         given_up = true;
       }
+    }
+    icc::Result read(std::array<Pair, 2>& messages, std::size_t& count) {
+      if (setting.way == Way::some) return endpoint.try_read_some(messages, count);
+      if (setting.way == Way::one) return endpoint.try_read(messages[0]);
+      const Pair* place = nullptr;
+      const icc::Result taken = endpoint.try_take(place);
+      if (taken != icc::Result::ok) return taken;
+      Payload::read(messages.data(), place, sizeof *place);
+      return endpoint.release();
+    }
+    void check(const Pair& message) {
+      if (message.a != message.b) fail("torn");
+      if (message.a <= last) fail("delivered twice, or out of order");
+      if (!may_lose() && message.a != last + 1 && (last != 0 || !setting.late))
+        fail("a message was lost");
+      last = message.a;
     }
     [[nodiscard]] bool may_lose() const {
       return setting.writer_restarts + setting.reader_restarts != 0;
@@ -148,5 +190,8 @@ struct RingScenario {
     return explorer.run();
   }
 };
+
+template <std::size_t N, std::size_t L>
+using RingScenario = RingScenarioOf<N, L, RelaxedPayload>;
 
 }  // namespace latenz::explorer

@@ -112,7 +112,7 @@ def test_identity_sides_and_end_are_where_the_page_says(dumps, name):
     heading, kind, slots = KINDS[name]
     dump = Dump(folder / name, **SIZES)
     assert dump.bytes("Identity", "magic") == b"LICC"
-    assert dump.word("Identity", "abi_version") == 2
+    assert dump.word("Identity", "abi_version") == 3
     assert dump.word("Identity", "kind") == kind
     assert dump.word("Identity", "generation") == 1
     assert dump.word("Identity", "line") == 64
@@ -198,8 +198,9 @@ def test_ring_holds_the_last_messages_and_the_readers_place(dumps):
     dump = Dump(folder / "ring", N=4, L=2)
     assert dump.word("Ring", "head") == 5
     assert [dump.word("Ring", "taken", i=i) for i in (0, 1)] == [0, 3]
+    assert dump.word("Ring", "begun") == 5
+    assert [dump.word("Ring", "left", i=i) for i in (0, 1)] == [0, 0]
     for n in (2, 3, 4, 5):
         assert dump.number("Ring", "payload", n=n) == 40 + n
-        assert dump.word("Ring", "state", n=n) == 2 * n
     left = dump.side(2)
     assert (left["epoch"], left["open"], left["beats"]) == (1, 0, 1)

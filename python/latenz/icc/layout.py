@@ -8,7 +8,7 @@ from latenz.icc.region import Region
 
 LINE = 64
 MAGIC = 0x4343494C
-ABI_VERSION = 2
+ABI_VERSION = 3
 MOST_FIELDS = 256
 MOST_READERS = 32
 LARGEST_PAYLOAD = 65536
@@ -114,9 +114,19 @@ class Channel:
         return whole_lines(8 + 4 * (self.readers + 1)) + LINE * self.readers
 
     @property
+    def ring_taken_offset(self) -> int:
+        """Of what a Ring's lossless readers have taken, in its data."""
+        return LINE + whole_lines(4 * self.readers)
+
+    @property
+    def ring_begun_offset(self) -> int:
+        """Of the number of the newest message that a Ring's writer has begun to write."""
+        return _whole_pairs(self.ring_taken_offset + LINE * self.readers)
+
+    @property
     def ring_slots_offset(self) -> int:
         """Of a Ring's slots in its data."""
-        return LINE + LINE * self.readers
+        return self.ring_begun_offset + _PAIR
 
     @property
     def slot_bytes(self) -> int:
@@ -127,7 +137,7 @@ class Channel:
         if self.kind == Kind.EXCHANGE:
             return whole_lines(largest + 4)
         words = (largest + 3) // 4
-        return whole_lines(4 * words + 4) if self.kind == Kind.LATEST else 8 * ((words + 2) // 2)
+        return whole_lines(4 * words + 4) if self.kind == Kind.LATEST else 4 * words
 
     def expected_size(self) -> int:
         """Return the bytes that such a channel takes."""
@@ -243,7 +253,11 @@ def read_channel(region: Region, offset: int) -> Channel:
 
 
 def _sides_offset(fields: int) -> int:
-    return -(-(_IDENTITY.size + fields * _FIELD.size) // _PAIR) * _PAIR
+    return _whole_pairs(_IDENTITY.size + fields * _FIELD.size)
+
+
+def _whole_pairs(size: int) -> int:
+    return -(-size // _PAIR) * _PAIR
 
 
 def _check_shape(kind: Kind, readers: int, slots: int) -> None:

@@ -102,10 +102,10 @@ def _progress(region: Region, channel: Channel) -> tuple[int, tuple[tuple[int, .
         count = _word(region, channel, channel.slot_bytes - 4) & _COUNT_24
         return count // 2, (((count + 1) // 2,), (count // 2,))
     readers = range(channel.readers)
-    before = (
-        channel.latest_slots_offset if channel.kind == Kind.LATEST else channel.ring_slots_offset
-    )
-    first = before - LINE * channel.readers  # announcements, or what lossless readers have taken
+    if channel.kind == Kind.LATEST:
+        first = channel.latest_slots_offset - LINE * channel.readers  # announcements
+    else:
+        first = channel.ring_taken_offset
     own = tuple((_word(region, channel, first + LINE * reader),) for reader in readers)
     newest_number = _word(region, channel, 0)
     return newest_number, ((newest_number,), *own)
@@ -163,9 +163,9 @@ def _newest_of_ring(region: Region, channel: Channel) -> tuple[int, int, bytes, 
         return None
     size = channel.payload_bytes[0]
     slot = channel.ring_slots_offset + head % channel.slots * channel.slot_bytes
-    state = _word(region, channel, slot + (size + 3) // 4 * 4)
     content = _payload(region, channel, slot, size)
-    return 0, head, content, state == 2 * head % (1 << 32)
+    begun = _word(region, channel, channel.ring_begun_offset)
+    return 0, head, content, (begun - head) % (1 << 32) < channel.slots
 
 
 def _payload(region: Region, channel: Channel, offset: int, size: int) -> bytes:

@@ -99,7 +99,7 @@ def test_what_cannot_be_read_is_told(filled):
     filled.write_bytes(content)
     document = json.loads(latenz("show", filled, "--json").stdout)
     assert document["unreadable"] == [
-        {"offset": 0, "reason": "its ABI version is 9; this Latenz reads 2"}
+        {"offset": 0, "reason": "its ABI version is 9; this Latenz reads 3"}
     ]
     assert "ABI version is 9" in latenz("show", filled).stdout
 

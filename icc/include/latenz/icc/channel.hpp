@@ -37,7 +37,7 @@ constexpr std::size_t whole_pairs(std::size_t bytes) noexcept {
 /// Two lines at the start of a channel, written by the side that creates it.
 struct alignas(line_bytes) Identity {
   static constexpr std::uint32_t expected_magic = 0x4343'494C;  ///< "LICC", little endian
-  static constexpr std::uint32_t current_abi_version = 2;
+  static constexpr std::uint32_t current_abi_version = 3;
 
   std::uint32_t magic;  ///< written last, when all else is valid
   std::uint32_t abi_version;
@@ -63,10 +63,13 @@ struct alignas(line_bytes) Presence {
   std::uint32_t reserved[13];
 };
 
-/// Signs of life; written by that side while it waits, and when its user calls `beat`.
+/// Signs of life, and the bell; written by that side while it waits, when its user calls `beat`,
+/// and when it wakes another side.
 struct alignas(line_bytes) Pulse {
   std::uint32_t beats;
-  std::uint32_t reserved[15];
+  std::uint32_t asleep;  ///< 1 while this side sleeps, or is about to: it wants to be woken
+  std::uint32_t rings;   ///< times that this side has woken others: who sleeps, sleeps on this word
+  std::uint32_t reserved[13];
 };
 
 struct Side {

@@ -48,11 +48,13 @@ struct Access {
     P::Order::store_release(word, value);
     P::Memory::clean(&word, sizeof word);
   }
-  static void write(void* shared, const void* own, std::size_t bytes) noexcept {
+  [[gnu::always_inline]] static void write(void* shared, const void* own,
+                                           std::size_t bytes) noexcept {
     P::Memory::write(shared, own, bytes);
     P::Memory::clean(shared, bytes);
   }
-  static void read(void* own, const void* shared, std::size_t bytes) noexcept {
+  [[gnu::always_inline]] static void read(void* own, const void* shared,
+                                          std::size_t bytes) noexcept {
     P::Memory::invalidate(shared, bytes);
     P::Memory::read(own, shared, bytes);
   }
