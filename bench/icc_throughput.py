@@ -2,7 +2,8 @@
 
 `python bench/icc_throughput.py` prints a table, `--json` the figures of `run()`. All queues in
 turns in one process, round after round, since what two CPUs pass to each other changes within
-seconds; each figure is the median of the rounds. As real-time threads where that is allowed: a queue
+seconds; each figure is the median of the rounds. As real-time threads where that is allowed: a
+queue
 whose other side is not running measures the scheduler. Every message is checked.
 """
 
