@@ -12,7 +12,9 @@ that table in the raw image, where nothing points to it, by its shape:
   base of 64 bits that stands between.
 
 It is accepted only if the parts fit each other: the names must end where each marker says, the
-number must agree with the markers, and the addresses must ascend.
+number must agree with the markers, and the addresses must ascend. Where that leaves a choice, which
+it does where the base stands only in a relocation, symbols decide whose addresses the architecture
+and the linker align.
 """
 
 import ctypes
@@ -20,6 +22,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -44,6 +47,9 @@ _RELATIVE = 0x403
 """R_AARCH64_RELATIVE, between a relocation's place and its value."""
 _LINKED_TO = 2 << 20
 _LOWEST_LINUX = 0xFFFF_0000_0000_0000
+_ALIGNED = {b"vectors": 2 << 10, b"_stext": 64 << 10, b"_etext": 64 << 10}
+"""Of these functions and marks of Linux the addresses are multiples of so many bytes: VBAR_EL1
+takes no others, and sections with permissions of their own begin with a page, whatever its size."""
 
 
 @dataclass(frozen=True, order=True)
@@ -227,13 +233,13 @@ class _Embedded:
             for markers_at, markers in self._markers(tokens_at):
                 for names_at, count in self._name_tables(markers_at, markers):
                     lengths = self._lengths(names_at, count, markers)
-                    addresses = self._addresses(names_at, count) if lengths else None
-                    if addresses is not None:
-                        names = [
-                            b"".join(tokens[code] for code in self._image[at : at + length])
-                            for at, length in lengths
-                        ]
-                        return _table(addresses, names)
+                    names = [
+                        b"".join(tokens[code] for code in self._image[at : at + length])
+                        for at, length in lengths
+                    ]
+                    for addresses in self._addresses(names_at, count) if names else ():
+                        if _fits_linux(addresses, names):
+                            return _table(addresses, names)
         return None
 
     def _string(self, at: int) -> bytes:
@@ -310,44 +316,54 @@ class _Embedded:
             at += length
         return found
 
-    def _addresses(self, names_at: int, count: int) -> npt.NDArray[np.uint64] | None:
-        """Return the addresses before the number of symbols, in the width in which they ascend."""
+    def _addresses(self, names_at: int, count: int) -> Iterator[npt.NDArray[np.uint64]]:
+        """Yield what may be the addresses before the number of symbols, in either width."""
         number_at = self._before(names_at) - 4
         at = (self._before(number_at) - 8 * count + 7) & -8  # the last one may end in zeroes
         if at >= 0:
             found = np.frombuffer(self._image, "<u8", count, at)
             if found[0] < found[-1] and bool(np.all(found[1:] >= found[:-1])):
-                return found
-        for base_at in sorted({number_at // aligned * aligned - 8 for aligned in _ALIGNMENTS}):
-            base, offsets = self._base(base_at), self._relative(base_at, count)
-            if base is not None and offsets is not None:
-                return offsets.astype(np.uint64) + np.uint64(base)
-        return None
+                yield found
+        nearest_first = sorted({number_at // each * each - 8 for each in _ALIGNMENTS}, reverse=True)
+        for base_at in nearest_first:
+            if base_at < 0 or any(self._image[base_at + 8 : number_at]):
+                continue
+            for base, offsets in product(self._bases(base_at), self._relative(base_at, count)):
+                yield offsets.astype(np.uint64) + np.uint64(base)
 
-    def _relative(self, end: int, count: int) -> npt.NDArray[np.uint32] | None:
-        """Return ascending offsets, of which the first is 0, that end before some padding."""
+    def _relative(self, end: int, count: int) -> Iterator[npt.NDArray[np.uint32]]:
+        """Yield ascending offsets, of which the first is 0, that end before some padding."""
         for at in range(end - 4 * count, max(0, end - 4 * count - _PADDING), -4):
             found = np.frombuffer(self._image, "<u4", count, at).copy()
             found[-1] = max(found[-2:])  # Linux 6.1 has 0 for the end of its last section
             if found[0] == 0 and bool(np.all(found[1:] >= found[:-1])):
-                return found
-        return None
+                yield found
 
-    def _base(self, at: int) -> int | None:
-        """Return the base that stands at a place, or that Linux puts there when it starts.
+    def _bases(self, at: int) -> list[int]:
+        """Return the base that stands at a place, or those that Linux may put there as it starts.
 
         The start-up code is told by relocations what to put where, as addresses of an image that is
-        linked to a multiple of 2 MiB.
+        linked to a multiple of 2 MiB. Within that, several of them may mean this place.
         """
         there = int.from_bytes(self._image[at : at + 8], "little")
         if there >= _LOWEST_LINUX:
-            return there
+            return [there]
         words = np.frombuffer(self._image, "<u8", len(self._image) // 8)
         kinds = np.flatnonzero(words[1:-1] == _RELATIVE) + 1
         image_begins = words[kinds - 1] - np.uint64(at)
         linked = (image_begins >= _LOWEST_LINUX) & (image_begins % _LINKED_TO == 0)
-        bases = words[kinds[linked] + 1]
-        return int(bases[0]) if len(bases) else None
+        return [int(base) for base in words[kinds[linked] + 1]]
+
+
+def _fits_linux(addresses: npt.NDArray[np.uint64], names: list[bytes]) -> bool:
+    """Return whether symbols that Linux for arm64 must have somewhere are there; others may be."""
+    if int(addresses[0]) < _LOWEST_LINUX:
+        return True
+    known = {name[1:]: int(address) for address, name in zip(addresses, names, strict=True)}
+    if any(known.get(name, 0) % alignment for name, alignment in _ALIGNED.items()):
+        return False
+    # Read-only data lie between the kernel's code and the code that only starts it.
+    return b"_sinittext" not in known or known.get(b"_etext", 0) < known[b"_sinittext"]
 
 
 def _table(addresses: npt.NDArray[np.uint64], names: list[bytes]) -> SymbolTable:

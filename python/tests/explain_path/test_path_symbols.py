@@ -75,20 +75,66 @@ def test_calls_in_xen_as_objdump_sees_them_go_to_symbols(xen):
     assert len(targets - starts) < len(targets) / 200  # data among the code looks like calls
 
 
-def test_calls_in_linux_go_to_symbols():
-    linux = embedded_symbols(images.linux("stock").path)
-    assert all(linux.find(name) for name in KNOWN_TO_LINUX)
-    start, end = linux.find("_stext").address, linux.find("_etext").address
+@pytest.fixture(scope="module", params=["stock", "rt"])
+def linux(request):
+    """Each of the kernels that boards boot, with its symbols."""
+    image = images.linux(request.param).path
+    return image, embedded_symbols(image)
+
+
+def calls(image, symbols, name):
+    """Return whom a function of Linux calls, by its instructions."""
+    function = symbols.find(name)
+    offset = function.address - (symbols.find("_stext").address & ~0x1FFFFF)
+    with image.open("rb") as file:
+        file.seek(offset)
+        words = np.frombuffer(file.read(function.end - function.address), "<u4")
+    places = np.flatnonzero(words >> 26 == 0b100101)
+    distance = (words[places] & 0x3FFFFFF).astype(np.int64) << 38 >> 36
+    targets = function.address + 4 * places.astype(np.uint64) + distance.astype(np.uint64)
+    return {found.name for each in targets if (found := symbols.at(int(each)))}
+
+
+def test_calls_in_linux_go_to_symbols(linux):
+    image, symbols = linux
+    assert all(symbols.find(name) for name in KNOWN_TO_LINUX)
+    start, end = symbols.find("_stext").address, symbols.find("_etext").address
     offset = start & 0x1FFFFF  # the image is linked to a multiple of 2 MiB
-    with images.linux("stock").path.open("rb") as file:
+    with image.open("rb") as file:
         file.seek(offset)
         words = np.frombuffer(file.read(end - start), "<u4")
     calls = np.flatnonzero(words >> 26 == 0b100101)
     distance = (words[calls] & 0x3FFFFFF).astype(np.int64) << 38 >> 36
     targets = np.unique(start + 4 * calls.astype(np.uint64) + distance.astype(np.uint64))
-    starts = np.array([each.address for each in linux], dtype=np.uint64)
+    starts = np.array([each.address for each in symbols], dtype=np.uint64)
     assert len(targets) > 10_000
     assert np.isin(targets, starts).mean() > 0.99
+
+
+@pytest.mark.parametrize(
+    ("caller", "called"),
+    [
+        ("schedule", "__schedule"),
+        ("preempt_schedule_irq", "__schedule"),
+        ("hrtimer_wakeup", "wake_up_process"),
+        ("el1h_64_irq", "el1h_64_irq_handler"),
+        ("do_exit", "do_task_dead"),
+        ("schedule_idle", "__schedule"),
+        ("wake_up_process", "try_to_wake_up"),
+    ],
+)
+def test_functions_of_linux_call_what_its_sources_say(linux, caller, called):
+    """Names that are shifted by a symbol fit all addresses; the call graph tells."""
+    image, symbols = linux
+    assert called in calls(image, symbols, caller)
+
+
+def test_what_the_architecture_aligns_is_aligned(linux):
+    _, symbols = linux
+    assert symbols.find("vectors").address % 2048 == 0
+    assert symbols.find("_stext").address % 65536 == 0
+    assert symbols.find("_etext").address % 65536 == 0
+    assert symbols.find("_etext").address < symbols.find("_sinittext").address
 
 
 def encoded(symbols, tokens, padding, addresses_of_64_bits):
