@@ -19,6 +19,17 @@ settings.register_profile("latenz", deadline=None, suppress_health_check=[Health
 settings.load_profile("latenz")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest, so that no worker waits for another at the end."""
+    longest = {
+        item.path
+        for item in items
+        if item.get_closest_marker("boots") or item.get_closest_marker("proofs")
+    }
+    items.sort(key=lambda item: item.path not in longest)
+
+
 @pytest.fixture
 def small_cpuset() -> Iterator[Path]:
     """Where processes are put into a cpuset that has the first CPU alone."""
