@@ -76,3 +76,11 @@ def test_the_map_names_every_module_of_every_layer():
 
     assert modules == set(layers())
     assert not [name for name in modules if f"`{name}/`" not in page and f"`{name}.py`" not in page]
+
+
+def test_the_drawing_is_of_the_layers(tmp_path):
+    script = ROOT / "docs" / "make_layers_picture.py"
+
+    subprocess.run([sys.executable, script, "-o", tmp_path / "layers.svg"], check=True)
+
+    assert (tmp_path / "layers.svg").read_text() == (ROOT / "docs" / "layers.svg").read_text()
