@@ -49,7 +49,7 @@ using qemu_plugin_meminfo_t = std::uint32_t;
 
 enum qemu_plugin_cb_flags : unsigned { QEMU_PLUGIN_CB_NO_REGS = 0 };
 enum qemu_plugin_mem_rw : unsigned { QEMU_PLUGIN_MEM_RW = 3 };
-enum qemu_plugin_op : unsigned { QEMU_PLUGIN_INLINE_STORE_U64 = 1 };
+enum qemu_plugin_op : unsigned { QEMU_PLUGIN_INLINE_ADD_U64 = 0, QEMU_PLUGIN_INLINE_STORE_U64 = 1 };
 
 using qemu_plugin_vcpu_simple_cb_t = void (*)(qemu_plugin_id_t id, unsigned vcpu);
 using qemu_plugin_vcpu_udata_cb_t = void (*)(unsigned vcpu, void* data);

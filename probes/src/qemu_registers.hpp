@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the coherence checker uses of QEMU's plugin interface besides what all our plugins use:
-// registers by name, and of GLib the arrays in which QEMU hands them out.
+// What some of our plugins use of QEMU's interface besides what all of them use: registers by name,
+// memory and the values of accesses, and of GLib the arrays in which QEMU hands them out.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,24 @@ struct qemu_plugin_reg_descriptor {
 
 inline constexpr auto QEMU_PLUGIN_CB_R_REGS = static_cast<qemu_plugin_cb_flags>(1);
 
+/// What an access read or wrote: of its size, in the bytes that come first.
+struct qemu_plugin_mem_value {
+  int type;
+  union {
+    std::uint8_t u8;
+    std::uint16_t u16;
+    std::uint32_t u32;
+    std::uint64_t u64;
+    struct {
+      std::uint64_t low;
+      std::uint64_t high;
+    } u128;
+  } data;
+};
+
 GArray* qemu_plugin_get_registers();
+bool qemu_plugin_read_memory_vaddr(std::uint64_t address, GByteArray* buffer, std::size_t size);
+qemu_plugin_mem_value qemu_plugin_mem_get_value(qemu_plugin_meminfo_t info);
 int qemu_plugin_read_register(qemu_plugin_register* handle, GByteArray* buffer);
 void qemu_plugin_register_vcpu_resume_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_simple_cb_t called);
 using qemu_plugin_udata_cb_t = void (*)(qemu_plugin_id_t id, void* data);

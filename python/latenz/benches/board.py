@@ -12,10 +12,15 @@ from latenz.benches.base import Assignment, Bench, Watch
 from latenz.boards.places import ENVIRONMENTS, emulator, environment_of
 from latenz.boards.setup import ensure_boards
 from latenz.engines import InterruptSettings
+from latenz.engines.cyclictest import CyclictestSettings
+from latenz.engines.wakeup import WakeupSettings
 from latenz.errors import BadInput
+from latenz.linux_bound.windows import WINDOWS_FILE
 from latenz.model import SampleSet, TimeBase
 from latenz.obstacle import Obstacle
 from latenz.stacks import STACKS, Job, Stack
+from latenz.stacks.linux import AnyLinux
+from latenz.stress.stress_ng import StressNgOneSettings
 
 if TYPE_CHECKING:
     from latenz.boards.console import Collector, Received
@@ -36,7 +41,7 @@ class Board(Bench):
     time_base: ClassVar[TimeBase] = TimeBase.VIRTUAL
     stacks: ClassVar[tuple[str, ...]]
     engines = ("interrupt", "cyclictest", "wakeup", "intercore")
-    loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all", "memory")
+    loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all", "stress-ng", "memory")
 
     def __init_subclass__(cls) -> None:
         """Take the stacks that run on the board."""
@@ -67,7 +72,7 @@ class Board(Bench):
     def planned_ns(self, condition: "Condition") -> int:
         """Return about how long building, booting and measuring take."""
         settings = condition.engine
-        boots = 2 if isinstance(settings, InterruptSettings) and settings.path else 1
+        boots = 2 if _records_path(settings) or _records_windows(settings) else 1
         return boots * _stack(condition).planned_s * _NS
 
     def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
@@ -142,6 +147,19 @@ class Zcu102Board(Board):
         return {"labgrid": version("labgrid")}
 
 
+def _named(condition: "Condition") -> str:
+    load = condition.load
+    return f"{load.kind} {load.stressor}" if isinstance(load, StressNgOneSettings) else load.kind
+
+
+def _records_path(settings: Any) -> bool:
+    return isinstance(settings, InterruptSettings) and settings.path
+
+
+def _records_windows(settings: Any) -> bool:
+    return isinstance(settings, CyclictestSettings | WakeupSettings) and settings.windows
+
+
 def _stack(condition: "Condition") -> type[Stack[Any]]:
     assert condition.system is not None  # noqa: S101 - the schema gives every board a stack
     kind = STACKS[condition.system.kind]
@@ -194,11 +212,43 @@ class _Measurement:
         }
         outcome = self._outcome(received, trouble)
         settings = self.assignment.condition.engine
-        if isinstance(settings, InterruptSettings) and settings.path and not trouble:
+        if _records_path(settings) and not trouble:
             outcome["path"] = told = self._path(payload, received)
             if "reason" in told:
                 outcome["notes"] = [f"no path was recorded: {told['reason']}"]
+        if _records_windows(settings) and not trouble:
+            outcome["windows"] = told = self._windows(payload, received)
+            if "reason" in told:
+                outcome["notes"] = [f"no windows were recorded: {told['reason']}"]
         return outcome
+
+    def _windows(self, payload: "Payload", measured: "Received") -> dict[str, Any]:
+        """Run the payload once more, recording the kernel's windows; tell what came of it.
+
+        Recording costs no virtual time: whatever the board sends must be the same.
+        """
+        from latenz.linux_bound.recording import WindowRecorder
+
+        assert isinstance(self.stack, AnyLinux)  # noqa: S101 - the schema asks no other for windows
+        condition = self.assignment.condition
+        settings = condition.engine
+        assert isinstance(settings, CyclictestSettings | WakeupSettings)  # noqa: S101 - likewise
+        folder = self.folder / "windows"
+        folder.mkdir(exist_ok=True)
+        try:
+            if self.watch.stopped:
+                return {"state": "failed", "reason": "stopped"}
+            self._tell("recording windows")
+            recorder = WindowRecorder(folder, self.stack.flavour, settings.priority)
+            received, trouble = self._boot(payload, {}, folder, recorder.arguments())
+            if trouble is not None or self.watch.stopped:
+                return {"state": "failed", "reason": trouble or "stopped"}
+            if received.files != measured.files:
+                return {"state": "failed", "reason": "recording changed the samples"}
+            recorder.read(self.folder, condition=condition.name, load=_named(condition))
+        except BadInput as mistake:
+            return {"state": "failed", "reason": str(mistake)}
+        return {"state": "recorded", "file": WINDOWS_FILE}
 
     def _path(self, payload: "Payload", measured: "Received") -> dict[str, Any]:
         """Run the payload once more, recording the paths of some interrupts; tell what came of it.

@@ -1,4 +1,4 @@
-"""`latenz bound`: the worst-case latency of every interrupt source of a system."""
+"""`latenz bound`: the worst-case latency of every interrupt source of a system, or of Linux."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def command(
-    system: Annotated[Path, typer.Argument(help="A system file (TOML).")],
+    system: Annotated[
+        list[Path],
+        typer.Argument(help="A system file (TOML); with --linux, runs or files of windows."),
+    ],
     mode: Annotated[
         str | None, typer.Option(help="plain, paper or carry, instead of the file's.")
     ] = None,
@@ -30,6 +33,28 @@ def command(
         str | None,
         typer.Option(help="Give up busy windows that are longer than this. (default: 1s)"),
     ] = None,
+    linux: Annotated[
+        bool,
+        typer.Option("--linux", help="Bound Linux' wake-up latency from recorded windows."),
+    ] = False,
+    interrupts: Annotated[
+        str | None,
+        typer.Option(
+            help="With --linux, what is taken of interrupts: joint (windows of all together),"
+            " sources, curves or wcet. (default: joint)"
+        ),
+    ] = None,
+    preemption: Annotated[
+        str | None,
+        typer.Option(
+            help="With --linux, how the kernel preempts: rt, preempt, lazy, voluntary or none; what"
+            " was recorded must agree."
+        ),
+    ] = None,
+    to_user: Annotated[
+        bool,
+        typer.Option("--to-user", help="With --linux, until the thread has read the clock."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Bound the latency of every interrupt source, and say what the bound is made of.
@@ -41,8 +66,87 @@ def command(
     above a limit does not show that the limit can be exceeded. It is 1 if that is proven and no
     lateness is allowed (@0).
 
+    With --linux it is the wake-up latency of a real-time thread of Linux, under the observed maxima
+    of a run that recorded its kernel's windows (windows = true). The exit code is 3 also if a
+    condition of the theorem is open, or the maxima are not saturated; see docs/linux-bound.md.
+
     Example: latenz bound experiments/systems/beckert2014.toml --mode carry
+
+    Example: latenz bound --linux results/linux-bound --deadline 100us
     """
+    _check_options(linux, system, mode, horizon, interrupts, preemption, to_user)
+    if linux:
+        return _bound_linux(system, deadline or [], interrupts, preemption, to_user, json)
+    return _bound_system(system[0], mode, deadline, horizon, json)
+
+
+def _check_options(
+    linux: bool,
+    paths: "list[Path]",
+    mode: str | None,
+    horizon: str | None,
+    interrupts: str | None,
+    preemption: str | None,
+    to_user: bool,
+) -> None:
+    from latenz.errors import BadInput
+
+    of_linux = {"--interrupts": interrupts, "--preemption": preemption, "--to-user": to_user}
+    of_systems = {"--mode": mode, "--horizon": horizon}
+    for option, value in (of_systems if linux else of_linux).items():
+        if value:
+            what = "does not go with --linux" if linux else "goes with --linux only"
+            raise BadInput(what, option, "leave it out")
+    if not linux and len(paths) > 1:
+        raise BadInput("one system file is bounded at a time", str(paths[1]), "leave it out")
+
+
+def _bound_linux(
+    paths: "list[Path]",
+    deadlines: "list[str]",
+    interrupts: str | None,
+    preemption: str | None,
+    to_user: bool,
+    json: bool,
+) -> int:
+    from typing import cast, get_args
+
+    from latenz.deadlines import parse_deadline
+    from latenz.errors import BadInput, closest, shown
+    from latenz.linux_bound.evidence import linux_bound, observations_of
+    from latenz.linux_bound.layout import Preemption
+    from latenz.linux_bound.model import INTERRUPTS, Interrupts
+    from latenz.linux_bound.show import document, print_bound
+
+    for option, value, known in (
+        ("--interrupts", interrupts, INTERRUPTS),
+        ("--preemption", preemption, get_args(Preemption)),
+    ):
+        if value is not None and value not in known:
+            raise BadInput(f"{shown(value)} is none of them", option, closest(value, known))
+    wanted = [parse_deadline(text) for text in deadlines]
+    found = linux_bound(
+        observations_of(paths),
+        cast("Interrupts", interrupts or "joint"),
+        to_user=to_user,
+        claimed=cast("Preemption | None", preemption),
+    )
+    verdicts = [found.judged(each) for each in wanted]
+    if json:
+        import json as json_module
+
+        typer.echo(json_module.dumps(document(found, verdicts), indent=1))
+    else:
+        print_bound(found, verdicts)
+    outcomes = {each.verdict for each in verdicts}
+    if "violates" in outcomes:
+        return EXIT_GATE_VIOLATED
+    return EXIT_NOT_SHOWN if found.is_open or "not shown" in outcomes else 0
+
+
+def _bound_system(
+    system: Path, mode: str | None, deadline: "list[str] | None", horizon: str | None, json: bool
+) -> int:
     from latenz.analysis import printed_equations
     from latenz.analysis.judge import judged
     from latenz.analysis.options import deadlines_of, horizon_of, mode_of

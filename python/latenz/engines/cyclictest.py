@@ -8,7 +8,7 @@ from typing import Literal
 
 from latenz.durations import whole_seconds
 from latenz.engines.base import Engine, Task
-from latenz.measuring.settings import SleepingEngineSettings
+from latenz.measuring.settings import WakingEngineSettings
 from latenz.model import SampleSet
 from latenz.obstacle import Obstacle, forbidden_cpus, forbidden_priority, missing_program
 from latenz.settings import Priority, WholeMicroseconds, format_cpu_list
@@ -21,7 +21,7 @@ _MOST_TO_READ = 1 << 20
 _PRINTED = re.compile(rb"^ *\d+: *\d+: *(\d+)$", re.MULTILINE)
 
 
-class CyclictestSettings(SleepingEngineSettings):
+class CyclictestSettings(WakingEngineSettings):
     """How cyclictest measures."""
 
     engine: Literal["cyclictest"]

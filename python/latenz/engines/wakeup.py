@@ -9,7 +9,7 @@ from pydantic import Field
 
 from latenz.engines.base import Engine
 from latenz.idle import LEFT_ALONE
-from latenz.measuring.settings import SleepingEngineSettings
+from latenz.measuring.settings import WakingEngineSettings
 from latenz.measuring.wakeup_account import ACCOUNT_FILE, PROGRAM, WHAT, WakeupAccount
 from latenz.model import SampleSet
 from latenz.obstacle import Obstacle, own_real_time_obstacle
@@ -17,7 +17,7 @@ from latenz.programs import probe_program
 from latenz.settings import Duration, Priority, format_cpu_list
 
 
-class WakeupSettings(SleepingEngineSettings):
+class WakeupSettings(WakingEngineSettings):
     """How the probe `latenz-wakeup` measures."""
 
     engine: Literal["wakeup"]

@@ -25,6 +25,7 @@ from latenz.measuring.settings import StackSettings
 from latenz.model import Deadline
 from latenz.settings import Duration, Settings
 from latenz.stacks import STACKS, AnyStackSettings
+from latenz.stacks.base import StackKind
 from latenz.stress import LOAD_SETTINGS, AnyStressorSettings
 from latenz.toml_file import TomlFile, read_toml
 
@@ -263,6 +264,7 @@ def _resolve(
         kind = STACKS[system.kind]
         _check(f"load beside stack {stack!r}", load.kind, kind.loads, where("stressor"))
         _check(f"engine of stack {stack!r}", engine.engine, kind.engines, where("probe"))
+    _check_windows(system, engine, runs_on, where("probe"))
     return Condition(
         name=wanted.name,
         bench=runs_on,
@@ -311,6 +313,16 @@ def _check_runs_on(bench: str, what: str, name: str, able: Sequence[str], where:
             where,
             f"it runs on {' and '.join(benches)}; there is here: {', '.join(able)}",
         )
+
+
+def _check_windows(system: StackSettings | None, engine: Any, bench: str, where: str) -> None:
+    """Tell that the windows of a kernel are asked for where they cannot be recorded."""
+    if not getattr(engine, "windows", False):
+        return
+    kind = STACKS[system.kind] if system is not None else StackKind
+    if obstacle := kind.windows_obstacle(system, engine, bench):
+        remedy = obstacle.fix or "leave windows = true out"
+        raise BadInput(obstacle.reason, where, remedy)
 
 
 def _duration(

@@ -48,6 +48,14 @@ class SleepingEngineSettings(EngineSettings):
         return self.dma_latency
 
 
+class WakingEngineSettings(SleepingEngineSettings):
+    """Settings of the engines that measure the wake-up latency of one thread on each CPU."""
+
+    windows: bool = False
+    """Record what bounds the latency, in a second run: the kernel's longest windows, on an emulated
+    board with one core. `latenz bound --linux` makes a bound of them."""
+
+
 class StackSettings(Settings):
     """Settings that all stacks share."""
 

@@ -97,7 +97,8 @@ def _rank(member: tuple[dict[str, Any], View]) -> int:
 
 def _shared(account: dict[str, Any]) -> str:
     engine = dict(account.get("engine", {}).get("settings", {}))
-    engine.pop("path", None)  # recording the path changes no sample
+    for recorded in ("path", "windows"):  # recording changes no sample
+        engine.pop(recorded, None)
     return repr((account.get("bench"), account.get("stack"), engine))
 
 

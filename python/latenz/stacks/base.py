@@ -49,6 +49,15 @@ class StackKind:
     """Where the Latencies IP in programmable logic can measure on it."""
     loads: ClassVar[tuple[str, ...]]
     """Kinds of load that run beside."""
+    with_windows: ClassVar[tuple[str, ...]] = ()
+    """Where the windows of its kernel can be recorded."""
+
+    @classmethod
+    def windows_obstacle(cls, settings: Any, engine: Any, bench: str) -> Obstacle | None:  # noqa: ARG003
+        """Return why the kernel's windows cannot be recorded, or None if they can."""
+        if bench in cls.with_windows:
+            return None
+        return Obstacle("windows are recorded of the stacks linux and linux-rt on the bench virt")
 
 
 class Stack(StackKind, ABC, Generic[SettingsT]):

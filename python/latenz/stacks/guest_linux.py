@@ -33,7 +33,12 @@ from latenz.settings import format_cpu_list
 from latenz.stacks.base import Job
 from latenz.store.run import open_recording
 from latenz.stress.base import PER_CPU
-from latenz.stress.stress_ng import StressNgAllSettings, StressNgCpuSettings
+from latenz.stress.stress_ng import (
+    DISTURBING,
+    StressNgAllSettings,
+    StressNgCpuSettings,
+    StressNgOneSettings,
+)
 from latenz.unpacking import Damaged, members
 
 if TYPE_CHECKING:
@@ -47,14 +52,6 @@ _GUEST_FOLDER = Path("/results")
 _MEMBER = re.compile(r"\./((?:[a-z0-9]+/)?[a-z0-9]+(?:\.[a-z0-9]+)?)")
 MOST_UNPACKED = 1 << 32
 """Bytes that what a board or guest sends may unpack to."""
-_DISTURBING = {
-    "schedpolicy": "gives itself random real-time priorities",
-    "softlockup": "occupies the CPUs at the highest real-time priority",
-    "hrtimers": "runs at real-time priority",
-    "cyclic": "runs at real-time priority: it is a latency probe itself",
-    "clock": "sets the clock",
-}
-"""Stressors whose own run time would be measured, not the system's latency."""
 
 
 def initrd(
@@ -122,10 +119,12 @@ def load_command(
         count = load.instances if load.instances != PER_CPU else len(cpus or ())
         chosen = ["--cpu", str(count), "--cpu-method", load.method]
     elif isinstance(load, StressNgAllSettings):
-        left_out = [*load.exclude, *(_DISTURBING if beside_probe else ())]
+        left_out = [*load.exclude, *(DISTURBING if beside_probe else ())]
         chosen = ["--all", str(load.instances)]
         chosen += [] if load.everything else ["--class", ",".join(load.classes)]
         chosen += ["--exclude", ",".join(left_out)] if left_out else []
+    elif isinstance(load, StressNgOneSettings):
+        chosen = [f"--{load.stressor}", str(load.instances)]
     else:
         raise BadInput("does not run on boards", load.kind, "take stress-ng-cpu or stress-ng-all")
     return [*pinned, "stress-ng", *chosen, "--timeout", "0", "--metrics-brief"]

@@ -45,13 +45,14 @@ class LinuxRtSettings(_AnyLinuxSettings):
 SettingsT = TypeVar("SettingsT", bound=_AnyLinuxSettings)
 
 
-class _AnyLinux(Stack[SettingsT]):
+class AnyLinux(Stack[SettingsT]):
     """What both kernels share: one thread on each measured core, the load beside it."""
 
     benches = ("virt", "zcu102", "zcu102-board")
     engines = ("cyclictest", "wakeup")
-    loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all")
+    loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all", "stress-ng")
     planned_s = 25
+    with_windows = ("virt",)
     flavour: ClassVar["Flavour"]
     _images: dict[str, "Image"]
     _command_line = ""
@@ -70,6 +71,22 @@ class _AnyLinux(Stack[SettingsT]):
                 f"isolate some of {format_cpu_list(cores)}, and leave one for everything else",
             )
         return None
+
+    @classmethod
+    def windows_obstacle(cls, settings: Any, engine: Any, bench: str) -> Obstacle | None:
+        """Return why the kernel's windows cannot be recorded, or None if they can."""
+        if settings.cpus > 1:
+            return Obstacle(
+                f"windows are recorded on one core, not on {settings.cpus}: QEMU's plugins cannot"
+                " count the instructions of several",
+                "give the stack cpus = 1",
+            )
+        if engine.policy not in ("fifo", "rr"):
+            return Obstacle(
+                f"windows bound a thread of policy fifo or rr, not of {engine.policy}",
+                'give the probe policy = "fifo"',
+            )
+        return super().windows_obstacle(settings, engine, bench)
 
     def payload(self) -> "Payload":
         """Return the kernel, a small system, and what to do on the kernel's command line."""
@@ -201,7 +218,7 @@ class _AnyLinux(Stack[SettingsT]):
 _TICK_US = 10
 
 
-class Linux(_AnyLinux[LinuxSettings]):
+class Linux(AnyLinux[LinuxSettings]):
     """Debian's stock kernel, which preempts only where it chooses to."""
 
     name = "linux"
@@ -209,7 +226,7 @@ class Linux(_AnyLinux[LinuxSettings]):
     flavour = "stock"
 
 
-class LinuxRt(_AnyLinux[LinuxRtSettings]):
+class LinuxRt(AnyLinux[LinuxRtSettings]):
     """Debian's kernel with PREEMPT_RT."""
 
     name = "linux-rt"

@@ -15,6 +15,7 @@ from latenz.stress.stress_ng import (
     Network,
     StressNgAll,
     StressNgCpu,
+    StressNgOneSettings,
 )
 
 _OWN: tuple[type[Stressor[Any]], ...] = (
@@ -22,11 +23,16 @@ _OWN: tuple[type[Stressor[Any]], ...] = (
     *(Hackbench, KernelCompile, Network, Disk),
 )
 
+_ON_BOARDS: dict[str, type[StressorSettings]] = {
+    "spin": SpinSettings,
+    "stress-ng": StressNgOneSettings,
+}
+
 STRESSORS: dict[str, type[Stressor[Any]]] = {
     stressor.name: stressor
     for stressor in (
         *_OWN,
-        *extensions.kinds("latenz.loads", Stressor, {"spin", *(each.name for each in _OWN)}),
+        *extensions.kinds("latenz.loads", Stressor, {*_ON_BOARDS, *(each.name for each in _OWN)}),
     )
 }
 """Every load of this machine by its name; others' packages may add some."""
@@ -35,13 +41,13 @@ if TYPE_CHECKING:
     AnyStressorSettings = StressorSettings
 else:
     AnyStressorSettings = any_of(
-        (*(each.settings_type for each in STRESSORS.values()), SpinSettings), "kind"
+        (*(each.settings_type for each in STRESSORS.values()), *_ON_BOARDS.values()), "kind"
     )
 """Settings of any load, told apart by `kind`."""
 
 LOAD_SETTINGS: dict[str, type[StressorSettings]] = {
     **{name: stressor.settings_type for name, stressor in STRESSORS.items()},
-    "spin": SpinSettings,
+    **_ON_BOARDS,
 }
 """Settings of every load by its name, also of those that only boards have."""
 

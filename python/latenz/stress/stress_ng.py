@@ -46,6 +46,15 @@ EXCLUDED = {
 }
 """Stressors that `stress-ng-all` leaves out of the classes it offers, each with the reason."""
 
+DISTURBING = {
+    "schedpolicy": "gives itself random real-time priorities",
+    "softlockup": "occupies the CPUs at the highest real-time priority",
+    "hrtimers": "runs at real-time priority",
+    "cyclic": "runs at real-time priority: it is a latency probe itself",
+    "clock": "sets the clock",
+}
+"""Stressors whose own run time would be measured beside a probe, not the system's latency."""
+
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
 
 
@@ -65,6 +74,21 @@ class StressNgCpuSettings(StressorSettings):
     instances: Instances | PerCpu = PER_CPU
     """Processes; `per-cpu`: one for each CPU that the load runs on."""
     method: Name = "all"
+
+
+class StressNgOneSettings(StressorSettings):
+    """`stress-ng --NAME N`: one of its stressors; on boards, which nothing can harm."""
+
+    kind: Literal["stress-ng"]
+    stressor: Name
+    """Such as fork or mmap."""
+    instances: Instances = 2
+
+    @model_validator(mode="after")
+    def _leaves_the_probe_alone(self) -> "StressNgOneSettings":
+        if self.stressor in DISTURBING:
+            raise ValueError(f"{self.stressor} {DISTURBING[self.stressor]}; take another")
+        return self
 
 
 class NetworkSettings(StressorSettings):
