@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from latenz.analysis.bound import bound
 from latenz.analysis.native import limit_of
@@ -47,33 +48,53 @@ def stamped(arrival: Arrival, late_ns: int) -> Arrival:
     return Exponential(max(distances_ns[-1] // len(distances_ns), 1))
 
 
-def stamp_late_ns(
-    system: System, mode: Mode, where: Where = lambda _place: "system"
-) -> dict[str, int]:
+class Stamps(NamedTuple):
+    """How late the hypervisor's stamps can be.
+
+    Attributes:
+        late_ns: Of each source, if it is a device's, by its name.
+        work_ns: How long the hypervisor can be at work at a stretch.
+    """
+
+    late_ns: Mapping[str, int]
+    work_ns: int
+
+
+def stamps_of(system: System, mode: Mode, where: Where = lambda _place: "system") -> Stamps:
     """Return how late the stamp of each source's device can be.
 
     The hypervisor may be at work. And a device's interrupt that comes before the bottom handler of
-    the one before has ended is stamped when it ends. How long that takes depends on how closely
-    stamps can follow each other, so both are raised until nothing changes; what grows for too long
+    the one before has ended is stamped when it ends. How long both take depends on how closely
+    stamps can follow each other, so all are raised until nothing changes; what grows for too long
     is given up.
 
     Raises:
         BadInput: As `as_stamped`.
     """
-    work_ns = longest_work_ns(system, mode)
-    late_ns = dict.fromkeys([each.name for each in system.sources], work_ns)
+    names = [each.name for each in system.sources]
+    work_ns = longest_work_ns(system, mode, dict.fromkeys(names, 0))
+    stamps = Stamps(dict.fromkeys(names, work_ns), work_ns)
     for _ in range(_MOST_ROUNDS):
-        seen = _late_by(system, late_ns, work_ns, where)
-        judged = replace(seen, sources=tuple(map(in_the_long_run, seen.sources)))
-        raised_ns = dict(late_ns)
-        for source, found in zip(system.sources, bound(judged, mode).sources, strict=True):
-            after_ns = work_ns + (found.wcrt_ns or 0)
-            if after_ns > shortest_distance_ns(source.arrival):
-                raised_ns[source.name] = max(late_ns[source.name], after_ns)
-        if raised_ns == late_ns:
-            return late_ns
-        late_ns = raised_ns
-    return dict.fromkeys(late_ns, LONGEST_NS)
+        raised = _raised(system, mode, stamps, where)
+        if raised == stamps:
+            return stamps
+        stamps = raised
+    return Stamps(dict.fromkeys(names, LONGEST_NS), LONGEST_NS)
+
+
+def _raised(system: System, mode: Mode, stamps: Stamps, where: Where) -> Stamps:
+    """Return the stamps of a system whose stamps are as late as they are thought to be."""
+    seen = _late_by(system, stamps, where)
+    judged = replace(seen, sources=tuple(map(in_the_long_run, seen.sources)))
+    found = bound(judged, mode).sources
+    latency_ns = {each.name: each.wcrt_ns for each in found if each.wcrt_ns is not None}
+    work_ns = max(longest_work_ns(seen, mode, latency_ns), stamps.work_ns)
+    late_ns = {}
+    for source in system.sources:
+        after_ns = work_ns + latency_ns.get(source.name, 0)
+        waits = after_ns > shortest_distance_ns(source.arrival)
+        late_ns[source.name] = max(stamps.late_ns[source.name], after_ns if waits else work_ns)
+    return Stamps(late_ns, work_ns)
 
 
 def as_stamped(system: System, mode: Mode, where: Where = lambda _place: "system") -> System:
@@ -93,17 +114,16 @@ def as_stamped(system: System, mode: Mode, where: Where = lambda _place: "system
     """
     if not any(map(system.is_device, range(len(system.sources)))):
         return system
-    late_ns = stamp_late_ns(system, mode, where)
-    return _late_by(system, late_ns, longest_work_ns(system, mode), where)
+    return _late_by(system, stamps_of(system, mode, where), where)
 
 
-def _late_by(system: System, late_ns: Mapping[str, int], work_ns: int, where: Where) -> System:
-    """Return a system whose devices' stamps are that late; monitors allow for `work_ns`."""
+def _late_by(system: System, stamps: Stamps, where: Where) -> System:
+    """Return a system whose devices' stamps are that late; monitors allow for the work alone."""
     sources = list(system.sources)
     for at, source in enumerate(sources):
         if system.is_device(at):
-            monitor = _shorter(source.monitor, work_ns, where(("source", at, "monitor")))
-            arrival = stamped(source.arrival, late_ns[source.name])
+            monitor = _shorter(source.monitor, stamps.work_ns, where(("source", at, "monitor")))
+            arrival = stamped(source.arrival, stamps.late_ns[source.name])
             sources[at] = replace(source, arrival=arrival, monitor=monitor)
     return replace(system, sources=tuple(sources))
 
@@ -112,7 +132,7 @@ def stamp_assumptions(system: System, mode: Mode) -> tuple[str, ...]:
     """Return what a bound of a system as stamped takes for granted besides."""
     if not any(map(system.is_device, range(len(system.sources)))):
         return ()
-    late_ns = stamp_late_ns(system, mode)
+    late_ns = stamps_of(system, mode).late_ns
     return tuple(
         f"{source.name} is a device's, as the hypervisor stamps it: up to "
         f"{format_duration(late_ns[source.name])} late, so that distances are shorter; its latency "

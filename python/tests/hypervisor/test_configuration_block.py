@@ -19,7 +19,8 @@ from latenz.analysis.simulators import simulator_of
 from latenz.hypervisor import configuration
 from latenz.hypervisor.build import build
 from latenz.hypervisor.configuration import Kept
-from latenz.hypervisor.work import in_the_long_run, longest_work_ns
+from latenz.hypervisor.stamps import stamps_of
+from latenz.hypervisor.work import in_the_long_run
 from latenz.system import Distances, Exponential, Periodic, write_system
 from latenz.system.processors import processor_of, slots_of
 
@@ -123,7 +124,7 @@ def test_the_hypervisor_reads_what_the_system_says(tmp_path, reader, system):
     ):
         given = source.monitor.distances_ns if source.monitor else ()
         if number in devices:
-            given = tuple(each - longest_work_ns(system, system.mode) for each in given)
+            given = tuple(each - stamps_of(system, system.mode).work_ns for each in given)
         assert len(distances) == len(given)
         assert all(after >= before for before, after in zip(given, distances, strict=True))
         for a in range(len(distances)):  # closed: of a + b gaps none is shorter than its parts
@@ -184,7 +185,7 @@ def stamp_late_ns(built, number):
     """How late an interrupt of a device can be stamped: it may have to wait for the one before."""
     system, seen = built.system, built.stamped
     judged = replace(seen, sources=tuple(map(in_the_long_run, seen.sources)))
-    work_ns = longest_work_ns(system, system.mode)
+    work_ns = stamps_of(system, system.mode).work_ns
     after_ns = work_ns + bound(judged).sources[number].wcrt_ns
     shortest_ns = {Periodic: 17_000_000, Distances: 5_000_000, Exponential: 0}
     waits = after_ns > shortest_ns[type(system.sources[number].arrival)]
