@@ -4,7 +4,8 @@ set_source_files_properties(${memory} PROPERTIES COMPILE_OPTIONS
   -fno-tree-loop-distribute-patterns)
 # Only what runs while slots do has to be quick; the rest has to be small.
 set_source_files_properties(src/report.cpp src/core/configuration_check.cpp src/core/tdma_plan.cpp
-  src/aarch64/own_translation.cpp src/aarch64/translation_table.cpp PROPERTIES COMPILE_OPTIONS -Os)
+  src/aarch64/own_translation.cpp src/aarch64/translation_table.cpp src/gicv2/gic.cpp
+  src/gicv3/gic.cpp PROPERTIES COMPILE_OPTIONS -Os)
 
 # One program for each architecture of interrupt controllers.
 function(add_hypervisor name gic)

@@ -94,6 +94,7 @@ void Hypervisor::build() {
   for (std::uint32_t i = 0; i < configuration_->interrupts; ++i) {
     const InterruptEntry& each = configuration_->interrupt[i];
     board_distributor.route(each.interrupt, partitions_[each.partition].cpu());
+    if (each.flags != 0) board_distributor.trigger_by_edge(each.interrupt);
   }
 }
 

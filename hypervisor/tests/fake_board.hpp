@@ -200,6 +200,8 @@ struct Distributor {
   }
   void set_active(std::uint32_t id) const { board->set_active(id, true); }
   void clear_active(std::uint32_t id) const { board->set_active(id, false); }
+  void set_pending(std::uint32_t /*id*/) const {}
+  void trigger_by_edge(std::uint32_t /*id*/) const {}
 
  private:
   static void each_of(std::uint32_t bank, std::uint32_t bits, auto visit) {

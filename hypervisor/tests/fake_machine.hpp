@@ -209,7 +209,6 @@ class Configured {
   explicit Configured(latenz::Mode mode)
       : configuration_(std::make_unique<latenz::hypervisor::Configuration>()) {
     configuration_->mode = static_cast<latenz::hypervisor::Mode>(mode);
-    configuration_->arrival_repeats = 1;
   }
 
   void add(const latenz::System& system, std::uint32_t cpu, const Times& times,

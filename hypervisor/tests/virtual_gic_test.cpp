@@ -255,17 +255,51 @@ TEST(VirtualGic, DevicesThatAreNoSourceInterruptOnlyWhileTheirGuestRuns) {
 }
 
 /// IHI 0048B, 4.3.13: who asks for edges reads back that it did not get them.
-TEST(VirtualGic, InterruptsOfDevicesStayLevelSensitiveWhateverIsWritten) {
+TEST(VirtualGic, InterruptsOfDevicesComeAsTheConfigurationSaysWhateverIsWritten) {
   fake::Board board{0};
   BasicVirtualGic<fake::Gic> gic{fake::Gic{&board}};
   gic.own(70, true);
+  gic.own(71, true);
+  gic.comes_by_edge(71);
+  gic.watch(95);
+  gic.comes_by_edge(95);
   gic.reset();
   gic.load();
   for (std::uint32_t id = 16; id < InterruptId::end; id += 16) {
     const std::uint32_t offset = Gicd::configuration + (id / 4);
     gic.write(offset, 4, ~0U);
-    EXPECT_EQ(gic.read(offset, 4), 0U) << id;
+    std::uint32_t edges = 0;
+    if (id == 64) edges = 2U << 14U;
+    if (id == 80) edges = 2U << 30U;
+    EXPECT_EQ(gic.read(offset, 4), edges) << id;
   }
+}
+
+/// A level is there again when the interrupt is enabled again, an edge would be lost.
+TEST(VirtualGic, AnEdgeThatWaitsIsKeptWhileItsInterruptIsDisabled) {
+  constexpr std::uint32_t level = 70;
+  constexpr std::uint32_t edge = 71;
+  constexpr std::uint32_t both = 3U << (level % 32);
+  fake::Board board{0};
+  BasicVirtualGic<fake::Gic> gic{fake::Gic{&board}};
+  gic.own(level, true);
+  gic.own(edge, true);
+  gic.comes_by_edge(edge);
+  gic.reset();
+  gic.load();
+  gic.write(Gicd::control, 4, 1);
+  gic.write(Gicd::set_enable + 8, 4, both);
+  for (const std::uint32_t id : {level, edge}) {
+    board.set_active(id, true);  // as it is acknowledged
+    gic.signal_new(id);
+  }
+  gic.write(Gicd::clear_enable + 8, 4, both);
+  EXPECT_EQ(gic.read(Gicd::set_pending + 8, 4), 1U << (edge % 32));
+  EXPECT_FALSE(board.is_active(level)) << "comes again";
+  EXPECT_TRUE(board.is_active(edge)) << "until the guest has ended it";
+  gic.write(Gicd::set_enable + 8, 4, both);
+  EXPECT_EQ(latenz::hypervisor::Gicv2ListEntry::id(board.list[0]), edge);
+  EXPECT_EQ(board.list[1], 0U);
 }
 
 }  // namespace

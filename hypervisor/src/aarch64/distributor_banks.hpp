@@ -27,6 +27,12 @@ class DistributorBanks {
   }
   void set_active(std::uint32_t id) const { write_bit(Gicd::set_active, id); }
   void clear_active(std::uint32_t id) const { write_bit(Gicd::clear_active, id); }
+  void set_pending(std::uint32_t id) const { write_bit(Gicd::set_pending, id); }
+  /// Only while it is disabled; after the start all shared ones come by levels.
+  void trigger_by_edge(std::uint32_t id) const {
+    const std::uint64_t at = frame(id / 32) + Gicd::configuration + (id / 16 * 4);
+    Mmio::write32(at, Mmio::read32(at) | (Gicd::edge << (2 * (id % 16))));
+  }
 
  private:
   friend Distributor;
@@ -36,8 +42,21 @@ class DistributorBanks {
     write_bank(registers, id / 32, 1U << (id % 32));
   }
   void write_bank(std::uint32_t registers, std::uint32_t bank, std::uint32_t bits) const {
-    const std::uint64_t frame = static_cast<const Distributor*>(this)->frame(bank);
-    Mmio::write32(frame + registers + (std::uint64_t{bank} * 4), bits);
+    Mmio::write32(frame(bank) + registers + (std::uint64_t{bank} * 4), bits);
+  }
+  [[nodiscard]] std::uint64_t frame(std::uint32_t bank) const {
+    return static_cast<const Distributor*>(this)->frame_of(bank);
+  }
+  /// All of a bank is off, forgotten, of a group, and comes by a level if it is shared.
+  void silence(std::uint32_t bank, std::uint32_t group) const {
+    write_bank(Gicd::clear_enable, bank, ~0U);
+    write_bank(Gicd::clear_pending, bank, ~0U);
+    write_bank(Gicd::clear_active, bank, ~0U);
+    write_bank(Gicd::groups, bank, group);
+    if (bank > 0) write_bank(Gicd::configuration, 2 * bank, 0);
+    if (bank > 0) write_bank(Gicd::configuration, (2 * bank) + 1, 0);
+    const std::uint64_t priorities = frame(bank) + Gicd::priorities + (std::uint64_t{bank} * 32);
+    for (std::uint32_t i = 0; i < 32; ++i) Mmio::write8(priorities + i, Priority::others);
   }
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aarch64/guest_access.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "aarch64/caches.hpp"
@@ -49,18 +51,10 @@ void write_x(Vcpu& vcpu, std::uint64_t number, std::uint64_t value) {
 // --- Calls ---------------------------------------------------------------------------------------
 
 bool is_psci(std::uint32_t function) {
-  switch (static_cast<Psci>(function)) {
-    case Psci::version:
-    case Psci::cpu_off:
-    case Psci::affinity_info:
-    case Psci::affinity_info_64:
-    case Psci::migrate_info_type:
-    case Psci::system_off:
-    case Psci::system_reset:
-    case Psci::features:
-      return true;
-  }
-  return false;
+  constexpr Psci known[] = {Psci::version,           Psci::cpu_off,    Psci::affinity_info,
+                            Psci::affinity_info_64,  Psci::system_off, Psci::system_reset,
+                            Psci::migrate_info_type, Psci::features};
+  return std::ranges::find(known, static_cast<Psci>(function)) != std::end(known);
 }
 
 Outcome serve_psci(Partition& partition, Psci function) {

@@ -117,11 +117,15 @@ void Partition::own_interrupts(const Configuration& configuration, std::uint32_t
   vcpu.gic.own(InterruptId::virtual_timer, false);
   for (std::uint32_t i = 0; i < configuration.interrupts; ++i) {
     const InterruptEntry& each = configuration.interrupt[i];
-    if (each.partition == index) vcpu.gic.own(each.interrupt, true);
+    if (each.partition != index) continue;
+    vcpu.gic.own(each.interrupt, true);
+    if (each.flags != 0) vcpu.gic.comes_by_edge(each.interrupt);
   }
   for (std::uint32_t i = 0; i < configuration.sources; ++i) {
     const SourceEntry& each = configuration.source[i];
-    if (each.partition == index) vcpu.gic.watch(each.interrupt);
+    if (each.partition != index) continue;
+    vcpu.gic.watch(each.interrupt);
+    if ((each.flags & SourceEntry::by_edge) != 0) vcpu.gic.comes_by_edge(each.interrupt);
   }
 }
 

@@ -2,7 +2,7 @@
 // First instructions of every CPU. Whoever started us, a boot loader or firmware: at EL2, caches and
 // translation on or off; at the address that we are linked to, or as a whole Image at another one.
     .equ    image_size, 0x200000    // the configuration lies behind
-    .equ    board_at, 96            // Configuration::board
+    .equ    board_at, 80            // Configuration::board
 
     .macro  address register, symbol
     adrp    \register, \symbol

@@ -40,8 +40,8 @@ class BasicTdma {
   /// @param plan       of all CPUs; lives on
   /// @param partitions those of all CPUs
   /// @param room       of all CPUs' dispatchers
-  void prepare(const TdmaPlan& plan, std::uint32_t cpu, std::span<Partition> partitions,
-               Dispatcher::Room& room);
+  [[gnu::cold]] void prepare(const TdmaPlan& plan, std::uint32_t cpu,
+                             std::span<Partition> partitions, Dispatcher::Room& room);
 
   /// Begins with the first slot; returns what is to be executed.
   Vcpu* start(Processor& processor, std::uint64_t trap_ticks);
@@ -78,11 +78,11 @@ class BasicTdma {
     std::uint64_t ended;
   };
 
-  // From the first slot to the last:
-  void begin_dispatcher(Instant epoch);
-  bool measure_from_here();
+  // From the first slot to the last; what happens once is small, not quick:
+  [[gnu::cold]] void begin_dispatcher(Instant epoch);
+  [[gnu::cold]] bool measure_from_here();
   void end_if_all_is_done();
-  void end_run();
+  [[gnu::cold]] void end_run();
   [[nodiscard]] std::uint64_t least_cycles() const {
     return plan_->configuration().cpu[cpu_].least_cycles;
   }

@@ -70,8 +70,7 @@ bool BasicTdma<Machine>::measure_from_here() {
     if (!each.is_running()) dispatcher_.stop(each.vcpu.partition);
     any_watched_ = any_watched_ || each.is_watched();
   });
-  arrivals_.begin(plan_->arrivals(), plan_->configuration().arrival_repeats,
-                  plan_->arrival_period(), epoch, plan_->sources_of(cpu_));
+  arrivals_.begin(plan_->arrivals(), epoch, plan_->sources_of(cpu_));
   sections_.place(plan_->trace_of(cpu_));
   presented_.fill(false);
   sections_.forget();

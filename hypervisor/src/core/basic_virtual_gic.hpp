@@ -77,6 +77,9 @@ class BasicVirtualGic {
     existing_banks_ |= 1U << (id / 32);
   }
 
+  /// The board's controller takes each edge as one interrupt; others come by levels.
+  void comes_by_edge(std::uint32_t id) { set(edges_, id); }
+
   /// Moves what waits and is enabled into empty list registers; the guest must be the one that
   /// runs.
   void flush();
@@ -150,6 +153,7 @@ class BasicVirtualGic {
   [[nodiscard]] std::uint32_t when_to_refill() const;
   [[nodiscard]] std::uint32_t read_word(std::uint32_t offset) const;
   [[nodiscard]] std::uint32_t read_state(std::uint32_t offset) const;
+  [[nodiscard]] std::uint32_t read_triggers(std::uint32_t offset) const;
   void write_word(std::uint32_t offset, std::uint32_t value, std::uint32_t mask);
   void write_enable(std::uint32_t bank, std::uint32_t bits);
   void write_disable(std::uint32_t bank, std::uint32_t bits);
@@ -167,6 +171,7 @@ class BasicVirtualGic {
   Bits owned_{};   ///< of the board
   Bits routed_{};  ///< of those, shared ones: the board's enable follows the guest's
   Bits watched_{};
+  Bits edges_{};
   std::uint32_t waiting_banks_ = 0;  ///< bit for each bank in which one waits
   std::uint32_t routed_banks_ = 0;
   std::uint32_t existing_banks_ = 0;  ///< besides that of the software-generated ones

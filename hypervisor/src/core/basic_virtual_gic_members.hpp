@@ -227,6 +227,15 @@ std::uint32_t BasicVirtualGic<Hardware>::read_state(std::uint32_t offset) const 
 }
 
 template <Gic Hardware>
+std::uint32_t BasicVirtualGic<Hardware>::read_triggers(std::uint32_t offset) const {
+  const std::uint32_t of_bank = edges_[(offset - Gicd::configuration) / 8];
+  std::uint32_t found = 0;
+  each_bit((offset % 8 == 0 ? of_bank : of_bank >> 16U) & 0xFFFFU,
+           [&](std::uint32_t bit) { found |= Gicd::edge << (2 * bit); });
+  return found;
+}
+
+template <Gic Hardware>
 std::uint32_t BasicVirtualGic<Hardware>::read_word(std::uint32_t offset) const {
   if (offset == Gicd::control) return forwarding_ ? 1 : 0;
   if (offset == Gicd::type) return (ids / 32) - 1;  // one CPU
@@ -242,7 +251,7 @@ std::uint32_t BasicVirtualGic<Hardware>::read_word(std::uint32_t offset) const {
     return word;
   }
   if (within(offset, Gicd::targets, ids)) return 0x0101'0101;
-  if (within(offset, Gicd::configuration, ids / 4)) return 0;
+  if (within(offset, Gicd::configuration, ids / 4)) return read_triggers(offset);
   if (within(offset, Gicd::identification, sizeof identification_bytes)) {
     return identification_bytes[(offset - Gicd::identification) / 4];
   }
@@ -305,7 +314,7 @@ void BasicVirtualGic<Hardware>::write_enable(std::uint32_t bank, std::uint32_t b
 }
 
 /// What the board signals by a level is left to the board: it comes again if it is still there when
-/// it is enabled again.
+/// it is enabled again. What came by an edge waits here.
 template <Gic Hardware>
 void BasicVirtualGic<Hardware>::write_disable(std::uint32_t bank, std::uint32_t bits) {
   if (bank == 0) bits &= ~software_generated_ids;
@@ -314,7 +323,7 @@ void BasicVirtualGic<Hardware>::write_disable(std::uint32_t bank, std::uint32_t 
   const std::uint32_t of_devices = bits & routed_[bank];
   if (of_devices == 0) return;
   distributor().disable_all(bank, of_devices);
-  each_id(bank, of_devices & waiting_[bank], [this](std::uint32_t id) {
+  each_id(bank, of_devices & waiting_[bank] & ~edges_[bank], [this](std::uint32_t id) {
     wait_no_more(id);
     distributor().clear_active(id);
   });

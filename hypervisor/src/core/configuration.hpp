@@ -79,6 +79,7 @@ struct SourceEntry {
   static constexpr std::uint32_t monitored = 1U << 0U;
   /// `interrupt` is a passed-through device's own, which raises it; no InterruptEntry has it.
   static constexpr std::uint32_t is_device = 1U << 1U;
+  static constexpr std::uint32_t by_edge = 1U << 2U;  ///< its device tells of each once
 
   Name name;
   std::uint32_t partition;
@@ -109,8 +110,11 @@ struct MappingEntry {
 
 /// A shared peripheral interrupt of the board that belongs to a partition and is no source.
 struct InterruptEntry {
+  static constexpr std::uint16_t by_edge = 1U << 0U;  ///< else by a level
+
   std::uint32_t partition;
-  std::uint32_t interrupt;
+  std::uint16_t interrupt;
+  std::uint16_t flags;
 };
 
 /// An interrupt that the hypervisor raises for a source, by a timer of its own.
@@ -138,7 +142,7 @@ struct CpuEntry {
 
 struct Configuration {
   static constexpr std::uint64_t expected_magic = 0x5648'5A4E'4554'414C;  ///< "LATENZHV"
-  static constexpr std::uint32_t current_version = 7;
+  static constexpr std::uint32_t current_version = 8;
   static constexpr std::uint64_t address = 0x4040'0000;  ///< on every board
   static constexpr std::size_t most_partitions = 8;
   static constexpr std::size_t most_slots = 64;
@@ -164,8 +168,6 @@ struct Configuration {
   std::uint64_t memory_end;  ///< of the board, first address behind; it begins at 0x4000'0000
   std::uint64_t arrivals;    ///< physical address of ArrivalEntry[]
   std::uint64_t arrival_count;
-  std::uint64_t arrival_repeats;    ///< the list is gone through so often, at least once
-  std::uint64_t arrival_period_ns;  ///< from one time to the next
   std::uint64_t trace;  ///< physical address of TraceRecord[]: those of the CPUs, in their order
   BoardNumber board;
   std::uint32_t channels;
@@ -198,9 +200,9 @@ struct Configuration {
 
 static_assert(sizeof(PartitionEntry) == 200 && sizeof(SlotEntry) == 16);
 static_assert(sizeof(SourceEntry) == 96 && sizeof(MappingEntry) == 32);
-static_assert(offsetof(Configuration, crc) == 16 && offsetof(Configuration, partition) == 104);
-static_assert(offsetof(Configuration, board) == 96, "start.S reads it");
-static_assert(sizeof(Configuration) == 104 + (8 * 200) + (64 * 16) + (32 * 96) + (32 * 32) +
+static_assert(offsetof(Configuration, crc) == 16 && offsetof(Configuration, partition) == 88);
+static_assert(offsetof(Configuration, board) == 80, "start.S reads it");
+static_assert(sizeof(Configuration) == 88 + (8 * 200) + (64 * 16) + (32 * 96) + (32 * 32) +
                                            (32 * 8) + (1024 * 8) + (16 * 56) + (8 * 16));
 
 }  // namespace latenz::hypervisor

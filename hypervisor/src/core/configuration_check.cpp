@@ -336,22 +336,15 @@ std::string_view problem_of(const Configuration& configuration, const BoardRules
           return problem_of_health(each, configuration.has_slots(each.cpu));
         });
   }
-  if (problem.empty()) {
-    problem = first_problem(configuration.source, configuration.sources,
+  const auto check = [&](const auto& entries, std::uint32_t count) {
+    if (!problem.empty()) return;
+    problem = first_problem(entries, count,
                             [&](const auto& each) { return problem_of(configuration, each); });
-  }
-  if (problem.empty()) {
-    problem = first_problem(configuration.mapping, configuration.mappings,
-                            [&](const auto& each) { return problem_of(configuration, each); });
-  }
-  if (problem.empty()) {
-    problem = first_problem(configuration.interrupt, configuration.interrupts,
-                            [&](const auto& each) { return problem_of(configuration, each); });
-  }
-  if (problem.empty()) {
-    problem = first_problem(configuration.channel, configuration.channels,
-                            [&](const auto& each) { return problem_of(configuration, each); });
-  }
+  };
+  check(configuration.source, configuration.sources);
+  check(configuration.mapping, configuration.mappings);
+  check(configuration.interrupt, configuration.interrupts);
+  check(configuration.channel, configuration.channels);
   return problem.empty() ? problem_of_places(configuration, board) : problem;
 }
 

@@ -44,6 +44,8 @@ struct Gicd {
   static constexpr std::uint32_t configuration = 0xC00;
   static constexpr std::uint32_t software_generated = 0xF00;
   static constexpr std::uint32_t identification = 0xFD0;
+
+  static constexpr std::uint32_t edge = 2;  ///< of the two bits in `configuration`
 };
 
 /// The interface of a CPU, by offset.

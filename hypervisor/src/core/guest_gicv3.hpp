@@ -71,6 +71,7 @@ class BasicGuestGicv3 {
   /// Registers with a bit, or a byte, for each interrupt from 32 on.
   static constexpr bool is_shared(std::uint32_t offset) {
     if (offset >= Gicd::set_enable && offset < Gicd::priorities) return offset % 0x80 >= 4;
+    if (offset >= Gicd::configuration) return offset < Gicd::configuration + (InterruptId::end / 4);
     return offset >= Gicd::priorities + InterruptId::first_shared && offset < shared_priorities_end;
   }
   /// And below 32.

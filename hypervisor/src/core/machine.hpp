@@ -45,6 +45,8 @@ concept DistributorRegisters =
       distributor.disable(id);
       distributor.set_active(id);
       distributor.clear_active(id);
+      distributor.set_pending(id);
+      distributor.trigger_by_edge(id);
       distributor.enable_all(bank, bits);
       distributor.disable_all(bank, bits);
       distributor.clear_all_active(bank, bits);

@@ -28,6 +28,7 @@ class SourceDevices {
       const auto source = static_cast<std::uint16_t>(std::countr_zero(rest));
       if (!plan.is_device(source)) continue;
       distributor.route(plan.interrupt(source), cpu);
+      if (plan.comes_by_edge(source)) distributor.trigger_by_edge(plan.interrupt(source));
       list_[found++] = source;
       bits_ |= bit(source);
     }
@@ -67,11 +68,13 @@ class SourceDevices {
     }
   }
 
-  /// Until it is enabled again. One that still asks then interrupts at once: its level is pending
-  /// by itself.
+  /// Until it is enabled again, which the one that waits then interrupts at once: a level is
+  /// pending by itself, an edge is made so.
   void mask(const DistributorRegisters auto& distributor, std::uint16_t source) const {
-    distributor.disable(plan_->interrupt(source));
-    distributor.clear_active(plan_->interrupt(source));
+    const std::uint32_t id = plan_->interrupt(source);
+    distributor.disable(id);
+    distributor.clear_active(id);
+    if (plan_->comes_by_edge(source)) distributor.set_pending(id);
   }
 
  private:

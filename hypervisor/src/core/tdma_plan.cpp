@@ -74,7 +74,6 @@ void TdmaPlan::convert_arrivals(const Clock& clock) {
   for (std::uint64_t i = 0; i < configuration_->arrival_count; ++i) {
     entries[i].time_ns = clock.nearest(entries[i].time_ns);
   }
-  arrival_period_ = clock.duration(configuration_->arrival_period_ns);
 }
 
 }  // namespace latenz::hypervisor

@@ -56,7 +56,6 @@ class TdmaPlan {
                 configuration_->trace_records_before(cpu),
             configuration_->cpu[cpu].trace_records};
   }
-  [[nodiscard]] Duration arrival_period() const { return arrival_period_; }
 
   [[nodiscard]] PartitionIndex partition(std::uint16_t source) const {
     return sources_[source].partition;
@@ -64,6 +63,9 @@ class TdmaPlan {
   [[nodiscard]] std::uint32_t interrupt(std::uint16_t source) const { return interrupts_[source]; }
   [[nodiscard]] bool is_device(std::uint16_t source) const {
     return (configuration_->source[source].flags & SourceEntry::is_device) != 0;
+  }
+  [[nodiscard]] bool comes_by_edge(std::uint16_t source) const {
+    return (configuration_->source[source].flags & SourceEntry::by_edge) != 0;
   }
 
  private:
@@ -80,7 +82,6 @@ class TdmaPlan {
   void convert_arrivals(const Clock& clock);
 
   const Configuration* configuration_ = nullptr;
-  Duration arrival_period_;
   Duration longest_cycle_;
   std::array<std::uint32_t, Configuration::most_sources> interrupts_{};
   std::array<PlannedSource, Configuration::most_sources> sources_{};

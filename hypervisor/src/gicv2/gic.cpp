@@ -14,26 +14,12 @@ void Distributor::start(const GicPlaces& places) {
   base_ = places.distributor;
   Mmio::write32(base_ + Gicd::control, 0);
   const std::uint32_t banks = (Mmio::read32(base_ + Gicd::type) & 0x1FU) + 1;
-  for (std::uint32_t id = InterruptId::first_shared; id < banks * 32; ++id) {
-    if (id % 32 == 0) {
-      Mmio::write32(base_ + Gicd::clear_enable + (id / 8), ~0U);
-      Mmio::write32(base_ + Gicd::clear_pending + (id / 8), ~0U);
-      Mmio::write32(base_ + Gicd::clear_active + (id / 8), ~0U);
-      Mmio::write32(base_ + Gicd::groups + (id / 8), enabled_group);
-    }
-    Mmio::write8(base_ + Gicd::priorities + id, Priority::others);
-  }
+  for (std::uint32_t bank = 1; bank < banks; ++bank) silence(bank, enabled_group);
   Mmio::write32(base_ + Gicd::control, 1);
 }
 
 void Distributor::start_private() const {
-  Mmio::write32(base_ + Gicd::clear_enable, ~0U);
-  Mmio::write32(base_ + Gicd::clear_pending, ~0U);
-  Mmio::write32(base_ + Gicd::clear_active, ~0U);
-  Mmio::write32(base_ + Gicd::groups, enabled_group);
-  for (std::uint32_t id = 0; id < InterruptId::first_shared; ++id) {
-    Mmio::write8(base_ + Gicd::priorities + id, Priority::others);
-  }
+  silence(0, enabled_group);
   Mmio::write8(base_ + Gicd::priorities + InterruptId::slot_timer, Priority::slot_timer);
   Mmio::write8(base_ + Gicd::priorities + InterruptId::arrival_timer, Priority::arrival_timer);
 }

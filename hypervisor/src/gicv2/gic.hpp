@@ -23,7 +23,7 @@ class Distributor : public DistributorBanks<Distributor> {
  private:
   friend DistributorBanks<Distributor>;
 
-  [[nodiscard]] std::uint64_t frame(std::uint32_t /*bank*/) const { return base_; }
+  [[nodiscard]] std::uint64_t frame_of(std::uint32_t /*bank*/) const { return base_; }
   std::uint64_t base_ = 0;
 };
 

@@ -11,17 +11,7 @@ void wait_until_written(std::uint64_t control, std::uint32_t pends) {
   while ((Mmio::read32(control) & pends) != 0) continue;
 }
 
-/// All of a bank is off, forgotten, and of the group that a hypervisor has.
-void silence(std::uint64_t frame, std::uint32_t bank) {
-  const std::uint64_t at = frame + (std::uint64_t{bank} * 4);
-  Mmio::write32(at + Gicd::clear_enable, ~0U);
-  Mmio::write32(at + Gicd::clear_pending, ~0U);
-  Mmio::write32(at + Gicd::clear_active, ~0U);
-  Mmio::write32(at + Gicv3Gicd::groups, ~0U);
-  for (std::uint32_t i = 0; i < 32; ++i) {
-    Mmio::write8(frame + Gicd::priorities + (std::uint64_t{bank} * 32) + i, Priority::others);
-  }
-}
+constexpr std::uint32_t groups_of_a_hypervisor = ~0U;
 
 /// ICH_LR4_EL2 to the last one there is: not used here, but their content may be anything.
 void clear_unused_lists(std::uint64_t last) {
@@ -55,7 +45,7 @@ void Distributor::start(const GicPlaces& places) {
   wait_until_written(base_ + Gicd::control, Gicv3Gicd::writes_pend);
   const std::uint32_t last_bank = Mmio::read32(base_ + Gicd::type) & 0x1FU;
   for (std::uint32_t bank = 1; bank <= last_bank; ++bank) {
-    silence(base_, bank);
+    silence(bank, groups_of_a_hypervisor);
     for (std::uint32_t i = 0; i < 32; ++i) {
       const std::uint32_t id = (bank * 32) + i;
       if (id < InterruptId::spurious) route(id, 0);
@@ -86,7 +76,7 @@ void Distributor::start_private() const {
   const std::uint32_t waker = Mmio::read32(own + Gicr::waker);
   Mmio::write32(own + Gicr::waker, waker & ~Gicr::processor_sleep);
   wait_until_written(own + Gicr::waker, Gicr::children_asleep);
-  silence(frame, 0);
+  silence(0, groups_of_a_hypervisor);
   Mmio::write8(frame + Gicd::priorities + InterruptId::slot_timer, Priority::slot_timer);
   Mmio::write8(frame + Gicd::priorities + InterruptId::arrival_timer, Priority::arrival_timer);
   wait_until_written(own + Gicr::control, Gicr::writes_pend);

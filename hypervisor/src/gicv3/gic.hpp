@@ -26,7 +26,7 @@ class Distributor : public DistributorBanks<Distributor> {
  private:
   friend DistributorBanks<Distributor>;
 
-  [[nodiscard]] std::uint64_t frame(std::uint32_t bank) const {
+  [[nodiscard]] std::uint64_t frame_of(std::uint32_t bank) const {
     return bank == 0 ? private_[this_cpu()] : base_;
   }
   static constexpr std::size_t most_cpus = 8;

@@ -16,7 +16,7 @@ from latenz.system.hosting import GUEST_MEMORY, PROGRAMS, Device
 from latenz.toml_file import Place
 
 MAGIC = 0x5648_5A4E_4554_414C
-VERSION = 7
+VERSION = 8
 MOST_PARTITIONS, MOST_SLOTS, MOST_SOURCES = 8, 64, 32
 MOST_MAPPINGS, MOST_INTERRUPTS, MOST_DISTANCES = 32, 32, 1024
 MOST_IMAGES = 4
@@ -29,13 +29,13 @@ ARRIVAL = struct.Struct("<Q2I")
 TRACE_RECORD_BYTES = 24
 
 _FRONT = struct.Struct("<Q3I")  # up to the checksum
-_COUNTS = struct.Struct("<7I6Q2I")
-_BOARD_AT = 96
+_COUNTS = struct.Struct("<7I4Q2I")
+_BOARD_AT = 80
 _PARTITION = struct.Struct("<32s2I5Q" + "3Q" * MOST_IMAGES + "I2BH2Q")
 _SLOT = struct.Struct("<2IQ")
 _SOURCE = struct.Struct("<32s6I2Q2I2Q")
 _MAPPING = struct.Struct("<2I3Q")
-_INTERRUPT = struct.Struct("<2I")
+_INTERRUPT = struct.Struct("<I2H")
 _DISTANCE = struct.Struct("<q")
 _CHANNEL = struct.Struct("<32s2I2Q")
 _CPU = struct.Struct("<2Q")
@@ -53,7 +53,7 @@ SIZE = _FRONT.size + _COUNTS.size + sum(entry.size * most for entry, most in _TA
 
 _SAYS_READY, _HAS_CONSOLE = 2, 4
 _REACTIONS: tuple[OnFault, ...] = ("stop", "restart", "report")
-_MONITORED, _IS_DEVICE = 1, 2
+_MONITORED, _IS_DEVICE, _BY_EDGE = 1, 2, 4
 _WRITABLE, _DEVICE = 1, 2
 _TRACE_ON = 1
 _NAME_BYTES = 31  # and a zero
@@ -169,8 +169,6 @@ def configuration(
         (
             placement.arrivals.begin,
             arrivals,
-            1,  # once
-            0,
             placement.trace.begin,
         ),
     )
@@ -214,12 +212,12 @@ def static_configuration(cells: Sequence[Cell]) -> bytes:
     devices = [(number, device) for number, cell in enumerate(cells) for device in cell.devices]
     mappings = [_device(number, device) for number, device in devices]
     interrupts = [
-        _INTERRUPT.pack(number, interrupt)
+        _INTERRUPT.pack(number, interrupt, device.edge)
         for number, device in devices
         for interrupt in device.interrupts
     ]
     tables: tuple[list[bytes], ...] = (partitions, [], [], mappings, interrupts, [], [], [])
-    return _block(tables, 0, 0, (CONFIGURATION, 0, 1, 0, CONFIGURATION))
+    return _block(tables, 0, 0, (CONFIGURATION, 0, CONFIGURATION))
 
 
 def _block(tables: tuple[list[bytes], ...], mode: int, flags: int, lists: tuple[int, ...]) -> bytes:
@@ -273,6 +271,9 @@ def _sources(system: System, numbers: dict[str, int]) -> tuple[list[bytes], list
     """Return the entries of sources, and of the distances that they refer to."""
     sources: list[bytes] = []
     distances: list[int] = []
+    edges = {
+        at for x in system.hosted for device in x.devices if device.edge for at in device.interrupts
+    }
     for number, source in enumerate(system.sources):
         own = _distances(source)
         limit = limit_of(source.arrival)
@@ -282,7 +283,8 @@ def _sources(system: System, numbers: dict[str, int]) -> tuple[list[bytes], list
                 _name(source.name),
                 numbers[source.partition],
                 (_MONITORED if source.monitor else 0)
-                | (_IS_DEVICE if system.is_device(number) else 0),
+                | (_IS_DEVICE if system.is_device(number) else 0)
+                | (_BY_EDGE if system.is_device(number) and source.interrupt in edges else 0),
                 system.interrupt_of(number),
                 len(own),
                 len(distances),
@@ -347,7 +349,7 @@ def _interrupts(system: System, numbers: dict[str, int]) -> list[bytes]:
         each.interrupt for number, each in enumerate(system.sources) if system.is_device(number)
     }
     return [
-        _INTERRUPT.pack(numbers[each.name], interrupt)
+        _INTERRUPT.pack(numbers[each.name], interrupt, device.edge)
         for each in system.hosted
         for device in each.devices
         for interrupt in device.interrupts

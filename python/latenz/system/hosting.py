@@ -77,16 +77,21 @@ class Device:
         physical: Address of the first page.
         size: Bytes, a multiple of 4096.
         interrupts: Numbers of its interrupts, at the board's interrupt controller and the guest's.
+        edge: Whether each interrupt is a rising edge of its line; else it lasts as long as the
+            line's level is high.
     """
 
     physical: int
     size: int
     interrupts: tuple[int, ...] = ()
+    edge: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "interrupts", tuple(self.interrupts))
         check_multiple(self, "physical", 0, GUEST_END - PAGE, PAGE)
         check_multiple(self, "size", PAGE, GUEST_END - self.physical, PAGE)
+        if not isinstance(self.edge, bool):
+            raise BadField(self, ("edge",), f"{shown(self.edge)} is not true or false", "true")
         for at, interrupt in enumerate(self.interrupts):
             place = ("interrupts", at)
             whole_number(self, place, interrupt, FIRST_INTERRUPT, LAST_INTERRUPT, "")

@@ -135,6 +135,8 @@ class DeviceSettings(Settings):
     """A multiple of 4 KiB."""
     interrupts: tuple[int, ...] = ()
     """Numbers of its interrupts at the interrupt controller, 32 to 1019."""
+    edge: bool = False
+    """Whether each is a rising edge of its line; else it lasts as long as the line's level."""
 
 
 class PartitionSettings(Settings):

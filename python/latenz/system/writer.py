@@ -120,6 +120,7 @@ def _partition(partition: Partition, folder: Path) -> list[str]:
     for device in partition.devices:
         lines += ["", "[[partition.devices]]", f"physical = {device.physical:#x}"]
         lines += [f"size = {device.size:#x}", f"interrupts = {list(device.interrupts)}"]
+        lines += ["edge = true"] * device.edge
     return lines
 
 

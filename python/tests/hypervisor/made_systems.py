@@ -71,7 +71,9 @@ def systems(draw):
     second = draw(st.just([]) | st.lists(st.sampled_from(owners), unique=True))
     hosted = []
     for at, name in enumerate(dict.fromkeys([*second, *draw(st.sets(st.sampled_from(owners)))])):
-        device = Device(0x1000_0000 + 0x10_0000 * at, 0x2000, (40 + 2 * at, 41 + 2 * at))
+        interrupts = (40 + 2 * at, 41 + 2 * at)
+        edge = draw(st.booleans())
+        device = Device(0x1000_0000 + 0x10_0000 * at, 0x2000, interrupts, edge)
         hosted.append(
             Partition(
                 name,

@@ -86,8 +86,7 @@ int main(int /*count*/, const char* const* arguments) {
   std::cout << "problem '" << problem << "'\n";
   if (!problem.empty()) return 0;
   std::cout << "head";
-  tell({static_cast<std::uint64_t>(all.mode), all.flags, all.memory_end, all.arrival_repeats,
-        all.trace});
+  tell({static_cast<std::uint64_t>(all.mode), all.flags, all.memory_end, all.trace});
   for (const CpuEntry& each : all.cpu) {
     std::cout << "cpu";
     tell({each.trace_records, each.least_cycles});
@@ -104,7 +103,7 @@ int main(int /*count*/, const char* const* arguments) {
   }
   for (const auto& each : std::span(all.interrupt).first(all.interrupts)) {
     std::cout << "interrupt";
-    tell({each.partition, each.interrupt});
+    tell({each.partition, each.interrupt, each.flags});
   }
   const auto* arrivals = reinterpret_cast<const ArrivalEntry*>(all.arrivals);
   for (std::uint64_t i = 0; i < all.arrival_count; ++i) {
