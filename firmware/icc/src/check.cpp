@@ -31,7 +31,7 @@ class Stopwatch {
     ticks_ += now - before_;
     before_ = now;
   }
-  [[nodiscard]] std::uint64_t microseconds() const { return ticks_ / (Clocks::hz() / 1'000'000); }
+  [[nodiscard]] std::uint64_t microseconds() const { return ticks_ * 1'000'000 / Clocks::hz(); }
 
  private:
   std::uint32_t before_ = Clocks::now();

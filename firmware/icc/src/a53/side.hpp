@@ -42,6 +42,13 @@ struct SystemCounter {
     asm volatile("isb\n mrs %0, cntpct_el0" : "=r"(value)::"memory");
     return static_cast<std::uint32_t>(value);
   }
+
+  /// As firmware has told; it writes the same number to the counter's own register.
+  static std::uint32_t hz() {
+    std::uint64_t value = 0;
+    asm("mrs %0, cntfrq_el0" : "=r"(value));
+    return static_cast<std::uint32_t>(value);
+  }
 };
 
 }  // namespace latenz::pair

@@ -40,6 +40,9 @@ struct SystemCounter {
   [[gnu::always_inline]] static inline std::uint32_t now() {
     return firmware::Register<0xFF25'0000>::read();
   }
+
+  /// As firmware has told (UG1087, IOU_SCNTRS: base_frequency_ID_register).
+  static std::uint32_t hz() { return firmware::Register<0xFF26'0020>::read(); }
 };
 
 }  // namespace latenz::pair
