@@ -426,30 +426,69 @@ Called by_place(std::uint32_t word, std::uint64_t address) {
   return found == functions.end() ? nullptr : found->second;
 }
 
-void watch_memory(qemu_plugin_insn* instruction, std::uint32_t word, std::uint64_t address) {
+/// Returns whether the instruction's accesses are watched.
+bool watch_memory(qemu_plugin_insn* instruction, std::uint32_t word, std::uint64_t address) {
   const Layout& layout = recorder->layout;
   const std::uint64_t scaled = (word >> 10U) & 0xfffU;
   const std::uint32_t kind = word & 0xffc00000U;
-  void* data = data_of(address);
   const bool stores = (kind == 0xb9000000U && scaled * 4 == layout.task_preempt_count) ||
                       (kind == 0xf9000000U && scaled * 8 == layout.task_preempt_count);
   const bool loads = kind == 0xf9400000U && scaled * 8 == layout.task_preempt_count &&
                      (layout.tests.empty() || within(layout.tests, address));
-  if (stores || loads) {
-    qemu_plugin_register_vcpu_mem_cb(instruction, count_accessed, QEMU_PLUGIN_CB_R_REGS,
-                                     QEMU_PLUGIN_MEM_RW, data);
-  } else if (kind == 0xf9400000U && scaled == 0 && within(layout.loops, address)) {
-    qemu_plugin_register_vcpu_mem_cb(instruction, flags_read, QEMU_PLUGIN_CB_R_REGS,
-                                     QEMU_PLUGIN_MEM_RW, data);
+  const bool flags = kind == 0xf9400000U && scaled == 0 && within(layout.loops, address);
+  if (stores || loads || flags) {
+    qemu_plugin_register_vcpu_mem_cb(instruction, stores || loads ? count_accessed : flags_read,
+                                     QEMU_PLUGIN_CB_R_REGS, QEMU_PLUGIN_MEM_RW, data_of(address));
+    return true;
   }
+  return false;
 }
 
-void call_at(qemu_plugin_insn* instruction, Called called, std::uint64_t data) {
+/// Returns whether something is told.
+bool call_at(qemu_plugin_insn* instruction, Called called, std::uint64_t data) {
   if (called != nullptr) {
     qemu_plugin_register_vcpu_insn_exec_cb(instruction, called, QEMU_PLUGIN_CB_R_REGS,
                                            data_of(data));
   }
+  return called != nullptr;
 }
+
+/// Whether nothing but the next instruction can follow: it computes with general registers.
+bool only_computes(std::uint32_t word) {
+  const std::uint32_t group = (word >> 25U) & 0xfU;  // the A64 set's top level of encoding
+  return (group & 0xeU) == 0x8U || (group & 0x7U) == 0x5U;
+}
+
+/// Counts the instructions of a block. Those that only compute are counted together with the one
+/// after them, as one that raises an exception must not be counted before what precedes it.
+class Counting {
+ public:
+  /// Takes the next instruction; `told`: something is told of it, which must see the exact count.
+  void take(qemu_plugin_insn* instruction, std::uint32_t word, bool told) {
+    if (told) {
+      finish();
+    }
+    if (first_ == nullptr) {
+      first_ = instruction;
+    }
+    ++count_;
+    if (told || !only_computes(word)) {
+      finish();
+    }
+  }
+
+  void finish() {
+    if (first_ != nullptr) {
+      qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
+          std::exchange(first_, nullptr), QEMU_PLUGIN_INLINE_ADD_U64,
+          {.score = recorder->score, .offset = 0}, std::exchange(count_, 0));
+    }
+  }
+
+ private:
+  qemu_plugin_insn* first_ = nullptr;
+  std::uint64_t count_ = 0;
+};
 
 /// Whether a block begins right after an instruction that reads the counter, which ends a block.
 bool follows_counter(std::uint64_t address) {
@@ -469,25 +508,27 @@ void block_translated(qemu_plugin_id_t /*id*/, qemu_plugin_tb* translated) {
   }
   std::array<std::uint8_t, 8> bytes{};
   bool after_counter = follows_counter(qemu_plugin_tb_vaddr(translated));
+  Counting counting;
   for (std::size_t i = 0; i < qemu_plugin_tb_n_insns(translated); ++i) {
     qemu_plugin_insn* instruction = qemu_plugin_tb_get_insn(translated, i);
     const std::uint64_t address = qemu_plugin_insn_vaddr(instruction);
     const std::uint32_t word = word_of(code_of(instruction, bytes));
+    bool told = false;
     if (std::exchange(after_counter, reads_virtual_counter(word))) {
-      call_at(instruction, counter_was_read, address);
+      told = call_at(instruction, counter_was_read, address);
     }
     if (address >= lowest_of_kernel) {
-      call_at(instruction, by_place(word, address), address);
+      told = call_at(instruction, by_place(word, address), address) || told;
       const auto [called, data] = by_instruction(word, address);
-      call_at(instruction, called, data);
-      watch_memory(instruction, word, address);
+      told = call_at(instruction, called, data) || told;
+      told = watch_memory(instruction, word, address) || told;
     }
     if (after_counter) {
-      call_at(instruction, reads_counter, with_register(address, word & 31U));
+      told = call_at(instruction, reads_counter, with_register(address, word & 31U)) || told;
     }
-    qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(instruction, QEMU_PLUGIN_INLINE_ADD_U64,
-                                                        {.score = recorder->score, .offset = 0}, 1);
+    counting.take(instruction, word, told);
   }
+  counting.finish();
 }
 
 void vcpu_began(qemu_plugin_id_t /*id*/, unsigned /*vcpu*/) {

@@ -14,6 +14,7 @@ from latenz.errors import BadInput
 from latenz.explain.symbols import SymbolTable
 from latenz.linux_bound.layout import Preemption
 from latenz.linux_bound.model import TERMS, Source, Steps, Terms
+from latenz.magic import HEAD_BYTES, other_use
 
 WINDOWS_FILE = "windows.json"
 _LARGEST = 8 << 20
@@ -193,6 +194,12 @@ def read_windows(path: Path) -> Windows:
             content = file.read(_LARGEST + 1)
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
+    if (other := other_use(content[:HEAD_BYTES])) and "trace" in other:
+        raise BadInput(
+            f"no bound comes from it: {other}",
+            str(path),
+            "traces do not tell all windows; record them, with windows = true in a probe",
+        )
     try:
         if len(content) > _LARGEST:
             raise ValueError("it is larger than any")
