@@ -15,18 +15,28 @@
 
 #include "kill/mortal.hpp"
 #include "latenz/icc.hpp"
+#ifdef LATENZ_CRASH_C  // the same over the header for C
+#include "mortal_c.hpp"
+#endif
 
 namespace {
 
-using latenz::icc::Checks;
+#ifdef LATENZ_CRASH_C
+using latenz::icc::c::Exchange;
+using latenz::icc::c::Latest;
+using latenz::icc::c::Mailbox;
+using latenz::icc::c::Ring;
+#else
 using latenz::icc::Exchange;
-using latenz::icc::Flaw;
-using latenz::icc::Freshness;
 using latenz::icc::Latest;
 using latenz::icc::Mailbox;
+using latenz::icc::Ring;
+#endif
+using latenz::icc::Checks;
+using latenz::icc::Flaw;
+using latenz::icc::Freshness;
 using latenz::icc::Platform;
 using latenz::icc::Result;
-using latenz::icc::Ring;
 using latenz::icc::kill::Impatient;
 using latenz::icc::kill::Message;
 using latenz::icc::kill::Mortality;
@@ -541,7 +551,8 @@ TYPED_TEST(CrashPoints, ACreatorMayEndAnywhereInFormatting) {
   std::uint32_t access = 1;
   for (bool died = true; died && access < most_accesses; access += 3) {
     TypeParam world;
-    ASSERT_TRUE(Mailbox<std::uint16_t>::Writer::create(world.shared.memory, 4096, "another"));
+    ASSERT_TRUE(
+        latenz::icc::Mailbox<std::uint16_t>::Writer::create(world.shared.memory, 4096, "another"));
     died = ends_before(access, [&] { world.open_sender(); });
     if (world.open_receiver()) {
       EXPECT_NE(world.call('R'), Result::ok) << "nothing has been sent";

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "explorer.hpp"
-#include "latenz/icc/exchange.hpp"
 #include "mailbox_scenario.hpp"
+#include "under_test.hpp"
 
 namespace latenz::explorer {
 
@@ -39,7 +39,7 @@ struct ExchangeScenario {
     }
   };
   using Channel =
-      icc::Exchange<Payload, Payload, icc::Platform<PlainPayload, ExploredOrder, LookOnce>>;
+      under_test::Exchange<Payload, Payload, icc::Platform<PlainPayload, ExploredOrder, LookOnce>>;
   static constexpr std::uint16_t finished = 0;  // variable: the client makes no more calls
   static_assert(Channel::bytes <= Arena::bytes);
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "explorer.hpp"
-#include "latenz/icc/latest.hpp"
+#include "under_test.hpp"
 
 namespace latenz::explorer {
 
@@ -34,7 +34,7 @@ struct LatestSetting {
 
 template <std::size_t R>
 struct LatestScenario {
-  using Channel = icc::Latest<Pair, R, icc::Platform<PlainPayload, ExploredOrder>>;
+  using Channel = under_test::Latest<Pair, R, icc::Platform<PlainPayload, ExploredOrder>>;
   static constexpr std::uint16_t finished = 0;  // variable: number of the last finished update
 
   static std::uint32_t& signal() {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "explorer.hpp"
-#include "latenz/icc/mailbox.hpp"
+#include "under_test.hpp"
 
 namespace latenz::explorer {
 
@@ -49,7 +49,8 @@ struct KnownPeer {
 };
 
 struct MailboxScenario {
-  using Channel = icc::Mailbox<Message32, icc::Platform<PlainPayload, ExploredOrder, LookOnce>>;
+  using Channel =
+      under_test::Mailbox<Message32, icc::Platform<PlainPayload, ExploredOrder, LookOnce>>;
   static constexpr std::uint16_t finished = 0;  // variable: the writer has written all
   static_assert(Channel::bytes <= Arena::bytes);
 

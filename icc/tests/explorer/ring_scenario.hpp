@@ -10,8 +10,8 @@
 #include <type_traits>
 
 #include "explorer.hpp"
-#include "latenz/icc/ring.hpp"
 #include "latest_scenario.hpp"
+#include "under_test.hpp"
 
 namespace latenz::explorer {
 
@@ -34,7 +34,7 @@ struct RingSetting {
 // away.
 template <std::size_t N, std::size_t L, class Payload>
 struct RingScenarioOf {
-  using Channel = icc::Ring<Pair, N, L, icc::Platform<Payload, ExploredOrder>>;
+  using Channel = under_test::Ring<Pair, N, L, icc::Platform<Payload, ExploredOrder>>;
   static constexpr std::uint16_t finished = 0;  // variable: the writer has written all
   static_assert(Channel::bytes <= Arena::bytes);
 

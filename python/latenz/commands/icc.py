@@ -74,6 +74,41 @@ def show(
         console.print(values(report))
 
 
+@command.command()
+def generate(
+    description: Annotated[
+        Path, typer.Argument(help="Types and channels in TOML.", show_default=False)
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Folder for the headers.")
+    ] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Replace files of others.")] = False,
+) -> None:
+    """Write headers for C99 and C++20 from one description, so that both sides agree.
+
+    NAME.toml gives NAME.h and NAME.hpp. Programs that include either can be the two sides of a
+    channel; one with an older header is refused when they meet, and told the field that differs.
+
+    Example: latenz icc generate icc/examples/robot.toml
+    """
+    from latenz.files import make_folder, replacing
+    from latenz.icc.description import read_description
+    from latenz.icc.generate import c_header, cpp_header
+    from latenz.outputs import check_outputs
+
+    read = read_description(description)
+    headers = {
+        output / f"{read.name}.h": c_header(read),
+        output / f"{read.name}.hpp": cpp_header(read),
+    }
+    check_outputs(headers, (description,), force=force)
+    make_folder(output)
+    for path, text in headers.items():
+        with replacing(path) as partial:
+            partial.write_text(text)
+        typer.echo(path)
+
+
 @command.command("try")
 def try_(
     folder: Annotated[

@@ -1,9 +1,21 @@
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="session")
+def run_latenz():
+    """Runs the command."""
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "latenz", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,1436 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The channels of latenz::icc for C99: the same memory (docs/icc-abi.md), so each side of a channel
+ * may be in either language. Freestanding: no heap, no library but memcpy; 32-bit loads, stores and
+ * fences are all it needs of a processor.
+ *
+ * Payloads are described by tables, which `latenz icc generate` writes together with functions of
+ * the payloads' own types: programs include what it generates, and use those.
+ *
+ * What a channel runs on is chosen by macros, defined before this header is included:
+ *   LATENZ_ICC_ZYNQMP    memory of a Zynq UltraScale+ that takes whole aligned words, and barriers
+ *                        for the whole system (`dmb sy`); otherwise coherent memory and the
+ *                        compiler's fences
+ *   LATENZ_ICC_PAUSE()   what a waiting side does between two looks
+ *   LATENZ_ICC_NOTIFY()  what follows a store that the other side may be waiting for
+ * and, for others than gcc and clang, LATENZ_ICC_LOAD_RELAXED and its like below.
+ *
+ * Every endpoint is for one thread. Nothing here blocks unless it takes a deadline. */
+#ifndef LATENZ_ICC_H
+#define LATENZ_ICC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- what it runs on ---- */
+
+#ifndef LATENZ_ICC_LOAD_RELAXED
+#ifdef LATENZ_ICC_ZYNQMP
+#define LATENZ_ICC_ACQUIRE_FENCE() __asm__ volatile("dmb sy" ::: "memory")
+#define LATENZ_ICC_RELEASE_FENCE() __asm__ volatile("dmb sy" ::: "memory")
+#define LATENZ_ICC_FULL_FENCE() __asm__ volatile("dmb sy" ::: "memory")
+#define LATENZ_ICC_LOAD_RELAXED(word) (*(volatile uint32_t*)(word))
+#define LATENZ_ICC_STORE_RELAXED(word, value) ((void)(*(volatile uint32_t*)(word) = (value)))
+#define LATENZ_ICC_LOAD_ACQUIRE(word) licc_load_acquire(word)
+#define LATENZ_ICC_STORE_RELEASE(word, value) \
+  (LATENZ_ICC_RELEASE_FENCE_STATEMENT, LATENZ_ICC_STORE_RELAXED(word, value))
+#define LATENZ_ICC_RELEASE_FENCE_STATEMENT licc_release_fence()
+static inline void licc_release_fence(void) { LATENZ_ICC_RELEASE_FENCE(); }
+static inline uint32_t licc_load_acquire(uint32_t* word) {
+  const uint32_t value = LATENZ_ICC_LOAD_RELAXED(word);
+  LATENZ_ICC_ACQUIRE_FENCE();
+  return value;
+}
+#else
+#define LATENZ_ICC_LOAD_RELAXED(word) __atomic_load_n((word), __ATOMIC_RELAXED)
+#define LATENZ_ICC_LOAD_ACQUIRE(word) __atomic_load_n((word), __ATOMIC_ACQUIRE)
+#define LATENZ_ICC_STORE_RELAXED(word, value) __atomic_store_n((word), (value), __ATOMIC_RELAXED)
+#define LATENZ_ICC_STORE_RELEASE(word, value) __atomic_store_n((word), (value), __ATOMIC_RELEASE)
+#define LATENZ_ICC_ACQUIRE_FENCE() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define LATENZ_ICC_RELEASE_FENCE() __atomic_thread_fence(__ATOMIC_RELEASE)
+#define LATENZ_ICC_FULL_FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#endif
+#endif
+
+/* How payloads are moved into shared memory and out of it. */
+#ifndef LATENZ_ICC_WRITE
+#ifdef LATENZ_ICC_ZYNQMP
+#define LATENZ_ICC_WRITE(shared, own, bytes) licc_write_words((shared), (own), (bytes))
+#define LATENZ_ICC_READ(own, shared, bytes) licc_read_words((own), (shared), (bytes))
+static inline void licc_write_words(void* shared, const void* own, size_t bytes) {
+  volatile uint32_t* to = (volatile uint32_t*)shared;
+  const unsigned char* from = (const unsigned char*)own;
+  for (; bytes != 0; ++to) {
+    const size_t part = bytes < sizeof(uint32_t) ? bytes : sizeof(uint32_t);
+    uint32_t word = 0;
+    memcpy(&word, from, part);
+    *to = word;
+    from += part;
+    bytes -= part;
+  }
+}
+static inline void licc_read_words(void* own, const void* shared, size_t bytes) {
+  const volatile uint32_t* from = (const volatile uint32_t*)shared;
+  unsigned char* to = (unsigned char*)own;
+  for (; bytes != 0; ++from) {
+    const size_t part = bytes < sizeof(uint32_t) ? bytes : sizeof(uint32_t);
+    const uint32_t word = *from;
+    memcpy(to, &word, part);
+    to += part;
+    bytes -= part;
+  }
+}
+#else
+#define LATENZ_ICC_WRITE(shared, own, bytes) memcpy((shared), (own), (bytes))
+#define LATENZ_ICC_READ(own, shared, bytes) memcpy((own), (shared), (bytes))
+#endif
+#endif
+
+#ifndef LATENZ_ICC_PAUSE
+#if defined(__x86_64__) || defined(__i386__)
+#define LATENZ_ICC_PAUSE() __builtin_ia32_pause()
+#elif defined(__aarch64__) || defined(__arm__)
+#define LATENZ_ICC_PAUSE() __asm__ volatile("yield" ::: "memory")
+#else
+#define LATENZ_ICC_PAUSE() ((void)0)
+#endif
+#endif
+#ifndef LATENZ_ICC_NOTIFY
+#define LATENZ_ICC_NOTIFY() ((void)0)
+#endif
+/* Looks between two checks of the deadline; such checks between two signs of life; and signs of
+ * life looked for in vain after which a call without deadline ends. */
+#ifndef LATENZ_ICC_LOOKS_PER_CHECK
+#define LATENZ_ICC_LOOKS_PER_CHECK 64u
+#endif
+#ifndef LATENZ_ICC_CHECKS_PER_BEAT
+#define LATENZ_ICC_CHECKS_PER_BEAT 16u
+#endif
+#ifndef LATENZ_ICC_SILENT_BEATS
+#define LATENZ_ICC_SILENT_BEATS (1u << 17)
+#endif
+
+/* ---- results and problems ---- */
+
+/* How a call ended; as latenz::icc::Result. */
+typedef enum {
+  LATENZ_ICC_OK,
+  LATENZ_ICC_TIMEOUT,        /* the deadline passed */
+  LATENZ_ICC_PEER_GONE,      /* the peer left; or, without deadline, gave no sign of life for long */
+  LATENZ_ICC_PEER_RESTARTED, /* the peer began anew; nothing was delivered; call again */
+  LATENZ_ICC_EMPTY,          /* `try_`: nothing is there */
+  LATENZ_ICC_FULL,           /* `try_`: what was written before is not taken yet */
+  LATENZ_ICC_BUSY,           /* the writer overtook every try, or has left this reader behind */
+  LATENZ_ICC_LAYOUT_CHANGED  /* the channel was formatted anew: attach again */
+} latenz_icc_result;
+
+static inline const char* latenz_icc_name_of(latenz_icc_result result) {
+  static const char* const names[] = {"ok",    "timeout", "peer gone", "peer restarted",
+                                      "empty", "full",    "busy",      "layout changed"};
+  return (unsigned)result < 8u ? names[(unsigned)result] : "unknown";
+}
+
+/* A leaf of a payload as it is stored in shared memory. `kind`: 1 unsigned, 2 signed, 3 floating
+ * point, 4 bytes. */
+typedef struct {
+  uint32_t offset;
+  uint16_t size;
+  uint8_t kind;
+  uint8_t reserved;
+  uint32_t count;
+  uint32_t stride;
+  char name[16];
+} latenz_icc_field;
+
+/* A payload: generated, not written by hand. */
+typedef struct {
+  uint32_t bytes;
+  uint32_t field_count;
+  uint64_t fingerprint;
+  const latenz_icc_field* fields;
+} latenz_icc_type;
+
+typedef enum {
+  LATENZ_ICC_NO_FLAW,
+  LATENZ_ICC_NO_MEMORY, /* null, not at a line of 64 bytes, or fewer bytes than needed */
+  LATENZ_ICC_NOT_READY, /* no channel is there (yet) */
+  LATENZ_ICC_ABI_VERSION,
+  LATENZ_ICC_LINE,
+  LATENZ_ICC_KIND,
+  LATENZ_ICC_FIELD,
+  LATENZ_ICC_FIELD_COUNT,
+  LATENZ_ICC_PAYLOAD_BYTES,
+  LATENZ_ICC_FINGERPRINT,
+  LATENZ_ICC_READERS,
+  LATENZ_ICC_SLOTS,
+  LATENZ_ICC_CHANNEL_BYTES,
+  LATENZ_ICC_READER
+} latenz_icc_flaw;
+
+/* Why a channel could not be opened: `here` is this side's value, `there` the one in memory. */
+typedef struct {
+  latenz_icc_flaw flaw;
+  uint32_t payload; /* 0: payload or request, 1: reply */
+  uint32_t here;
+  uint32_t there;
+  latenz_icc_field field;
+  latenz_icc_field peer_field;
+} latenz_icc_problem;
+
+/* A deadline: `expired(context)` is asked once in LATENZ_ICC_LOOKS_PER_CHECK looks; a null pointer
+ * to one is none: the call ends when it is done, or the peer is gone. */
+typedef struct {
+  bool (*expired)(void* context);
+  void* context;
+} latenz_icc_deadline;
+
+typedef struct {
+  uint32_t left;
+} latenz_icc_checks;
+
+static inline bool licc_checks_expired(void* context) {
+  latenz_icc_checks* checks = (latenz_icc_checks*)context;
+  if (checks->left == 0) return true;
+  --checks->left;
+  return false;
+}
+/* After so many checks, for programs without a clock. */
+static inline latenz_icc_deadline latenz_icc_after_checks(latenz_icc_checks* checks) {
+  latenz_icc_deadline deadline;
+  deadline.expired = licc_checks_expired;
+  deadline.context = checks;
+  return deadline;
+}
+
+/* Builds a line of text in the caller's memory. */
+typedef struct {
+  char* text;
+  size_t bytes;
+  size_t length;
+} licc_line;
+
+static inline void licc_put(licc_line* line, const char* part) {
+  for (; *part != '\0'; ++part) {
+    if (line->length + 1 < line->bytes) line->text[line->length++] = *part;
+  }
+}
+static inline void licc_put_number(licc_line* line, uint32_t number) {
+  char digits[11];
+  size_t at = sizeof digits - 1;
+  digits[at] = '\0';
+  do {
+    digits[--at] = (char)('0' + number % 10u);
+    number /= 10u;
+  } while (number != 0);
+  licc_put(line, digits + at);
+}
+static inline void licc_put_field(licc_line* line, const latenz_icc_field* field) {
+  static const char* const kinds[] = {"none", "uint", "int", "float", "byte"};
+  char name[sizeof field->name + 1];
+  if (field->count == 0) {
+    licc_put(line, "nothing");
+    return;
+  }
+  licc_put(line, field->kind < 5u ? kinds[field->kind] : "unknown");
+  licc_put_number(line, field->size * 8u);
+  if (field->count != 1) {
+    licc_put(line, "[");
+    licc_put_number(line, field->count);
+    licc_put(line, "] every ");
+    licc_put_number(line, field->stride);
+    licc_put(line, " bytes");
+  }
+  memcpy(name, field->name, sizeof field->name);
+  name[sizeof field->name] = '\0';
+  licc_put(line, " '");
+  licc_put(line, name);
+  licc_put(line, "' at ");
+  licc_put_number(line, field->offset);
+}
+
+/* Writes one line that says what is wrong, ended by 0, cut off at `bytes`; returns its length. */
+static inline size_t latenz_icc_describe(const latenz_icc_problem* problem, char* text,
+                                         size_t bytes) {
+  static const char* const subjects[] = {
+      "",       "", "", "ABI version", "bytes of a line", "kind of channel", "", "number of fields",
+      "size of the payload", "", "number of readers", "number of slots", "size of the channel", ""};
+  licc_line line = {text, bytes, 0};
+  switch (problem->flaw) {
+    case LATENZ_ICC_NO_FLAW:
+      licc_put(&line, "no problem");
+      break;
+    case LATENZ_ICC_NO_MEMORY:
+      licc_put(&line, "memory must begin at a line of 64 bytes and have ");
+      licc_put_number(&line, problem->here);
+      licc_put(&line, " bytes, not ");
+      licc_put_number(&line, problem->there);
+      break;
+    case LATENZ_ICC_NOT_READY:
+      licc_put(&line, "no channel is there: its creator has not formatted it");
+      break;
+    case LATENZ_ICC_FIELD:
+      licc_put(&line, problem->payload == 0 ? "payload differs: here " : "reply differs: here ");
+      licc_put_field(&line, &problem->field);
+      licc_put(&line, ", in memory ");
+      licc_put_field(&line, &problem->peer_field);
+      break;
+    case LATENZ_ICC_FINGERPRINT:
+      licc_put(&line, problem->payload == 0 ? "payload" : "reply");
+      licc_put(&line, " differs in names of fields after their 15th letter");
+      break;
+    case LATENZ_ICC_READER:
+      licc_put(&line, "the channel has ");
+      licc_put_number(&line, problem->there);
+      licc_put(&line, " readers, numbered from 0: none is ");
+      licc_put_number(&line, problem->here);
+      break;
+    default:
+      licc_put(&line, subjects[problem->flaw]);
+      licc_put(&line, " differs: here ");
+      licc_put_number(&line, problem->here);
+      licc_put(&line, ", in memory ");
+      licc_put_number(&line, problem->there);
+  }
+  if (bytes != 0) text[line.length] = '\0';
+  return line.length;
+}
+
+/* ---- the part that all channels have in common ---- */
+
+enum {
+  LICC_LINE = 64,
+  LICC_ABI = 3,
+  LICC_MAGIC = 0x4343494C,
+  LICC_IDENTITY = 128,
+  LICC_FIELD_BYTES = 32,
+  LICC_SIDE = 128,
+  LICC_MAX_FIELDS = 256,
+  /* offsets in the identity */
+  LICC_AT_ABI = 4,
+  LICC_AT_KIND = 8,
+  LICC_AT_GENERATION = 12,
+  LICC_AT_BYTES = 16,
+  LICC_AT_LINE = 20,
+  LICC_AT_READERS = 24,
+  LICC_AT_SLOTS = 28,
+  LICC_AT_PAYLOAD = 32,
+  LICC_AT_COUNT = 40,
+  LICC_AT_FINGERPRINT = 48,
+  LICC_AT_NAME = 64,
+  /* offsets in a side */
+  LICC_OPEN = 4,
+  LICC_DROPPED = 8,
+  LICC_BEATS = 64,
+  LICC_COUNT_MASK = 0x00FFFFFF
+};
+enum { LICC_MAILBOX = 1, LICC_EXCHANGE = 2, LICC_LATEST = 3, LICC_RING = 4 };
+
+/* What both sides must agree on. */
+typedef struct {
+  uint32_t kind;
+  uint32_t readers;
+  uint32_t slots;
+  uint32_t bytes; /* of the channel */
+  uint32_t data;  /* offset of what is behind the sides */
+  const latenz_icc_type* payload;
+  const latenz_icc_type* reply; /* of an exchange; otherwise null */
+} latenz_icc_shape;
+
+typedef struct {
+  unsigned char* side;
+  uint32_t epoch;
+} licc_peer;
+
+/* One side of a channel; what its first member shows may be read: `dropped` messages, `epoch`. */
+typedef struct {
+  unsigned char* memory;
+  unsigned char* side;
+  uint32_t generation;
+  uint32_t epoch; /* which incarnation of this side this is, from 1 */
+  uint32_t beats;
+  uint32_t dropped; /* stale messages that this side has thrown away */
+} latenz_icc_endpoint;
+
+static inline uint32_t* licc_at(unsigned char* memory, size_t offset) {
+  return (uint32_t*)(void*)(memory + offset);
+}
+static inline uint32_t licc_lines(uint32_t bytes) { return (bytes + 63u) / 64u * 64u; }
+static inline uint32_t licc_pairs(uint32_t bytes) { return (bytes + 127u) / 128u * 128u; }
+static inline uint32_t licc_words(uint32_t bytes) { return (bytes + 3u) / 4u * 4u; }
+
+static inline uint32_t licc_fields(const latenz_icc_shape* shape) {
+  return shape->payload->field_count + (shape->reply != NULL ? shape->reply->field_count : 0u);
+}
+static inline uint32_t licc_sides(const latenz_icc_shape* shape) {
+  return licc_pairs(LICC_IDENTITY + licc_fields(shape) * LICC_FIELD_BYTES);
+}
+static inline latenz_icc_shape licc_shape(uint32_t kind, const latenz_icc_type* payload,
+                                          const latenz_icc_type* reply, uint32_t readers,
+                                          uint32_t slots) {
+  latenz_icc_shape shape;
+  shape.kind = kind;
+  shape.readers = readers;
+  shape.slots = slots;
+  shape.payload = payload;
+  shape.reply = reply;
+  shape.data = licc_sides(&shape) + (1u + readers) * LICC_SIDE;
+  shape.bytes = shape.data;
+  return shape;
+}
+
+static inline void licc_format(unsigned char* memory, const latenz_icc_shape* shape,
+                               const char* name) {
+  const latenz_icc_type* const payloads[2] = {shape->payload, shape->reply};
+  const uint32_t generation = LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_GENERATION)) + 1u;
+  uint32_t offset;
+  uint32_t field = 0;
+  unsigned which;
+  char padded[32] = {0};
+  LATENZ_ICC_STORE_RELAXED(licc_at(memory, 0), 0u);
+  LATENZ_ICC_FULL_FENCE();
+  for (offset = 4; offset < shape->bytes; offset += 4u) {
+    LATENZ_ICC_STORE_RELAXED(licc_at(memory, offset), 0u);
+  }
+  LATENZ_ICC_STORE_RELAXED(licc_at(memory, LICC_AT_ABI), (uint32_t)LICC_ABI);
+  LATENZ_ICC_STORE_RELAXED(licc_at(memory, LICC_AT_KIND), shape->kind);
+  LATENZ_ICC_STORE_RELAXED(licc_at(memory, LICC_AT_GENERATION), generation);
+  LATENZ_ICC_STORE_RELAXED(licc_at(memory, LICC_AT_BYTES), shape->bytes);
+  LATENZ_ICC_STORE_RELAXED(licc_at(memory, LICC_AT_LINE), (uint32_t)LICC_LINE);
+  LATENZ_ICC_STORE_RELAXED(licc_at(memory, LICC_AT_READERS), shape->readers);
+  LATENZ_ICC_STORE_RELAXED(licc_at(memory, LICC_AT_SLOTS), shape->slots);
+  for (which = 0; which < 2u && payloads[which] != NULL; ++which) {
+    const latenz_icc_type* type = payloads[which];
+    uint32_t i;
+    LATENZ_ICC_STORE_RELAXED(licc_at(memory, LICC_AT_PAYLOAD + 4u * which), type->bytes);
+    LATENZ_ICC_STORE_RELAXED(licc_at(memory, LICC_AT_COUNT + 4u * which), type->field_count);
+    LATENZ_ICC_STORE_RELAXED(licc_at(memory, LICC_AT_FINGERPRINT + 8u * which),
+                             (uint32_t)type->fingerprint);
+    LATENZ_ICC_STORE_RELAXED(licc_at(memory, LICC_AT_FINGERPRINT + 4u + 8u * which),
+                             (uint32_t)(type->fingerprint >> 32));
+    for (i = 0; i < type->field_count; ++i, ++field) {
+      LATENZ_ICC_WRITE(memory + LICC_IDENTITY + field * LICC_FIELD_BYTES, &type->fields[i],
+                       sizeof type->fields[i]);
+    }
+  }
+  for (offset = 0; offset + 1u < sizeof padded && name[offset] != '\0'; ++offset) {
+    padded[offset] = name[offset];
+  }
+  LATENZ_ICC_WRITE(memory + LICC_AT_NAME, padded, sizeof padded);
+  LATENZ_ICC_STORE_RELEASE(licc_at(memory, 0), (uint32_t)LICC_MAGIC);
+}
+
+static inline bool licc_differs(latenz_icc_problem* problem, latenz_icc_flaw flaw, uint32_t here,
+                                uint32_t there) {
+  if (here == there) return false;
+  problem->flaw = flaw;
+  problem->here = here;
+  problem->there = there;
+  return true;
+}
+
+/* Compares a payload's fields with those in memory, `first` being the first of them there. */
+static inline bool licc_payload_differs(latenz_icc_problem* problem, unsigned char* memory,
+                                        size_t size, const latenz_icc_type* type, uint32_t which,
+                                        uint32_t first) {
+  const uint32_t here = type != NULL ? type->field_count : 0u;
+  const uint32_t there = LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_COUNT + 4u * which));
+  const uint64_t fingerprint = type != NULL ? type->fingerprint : 0u;
+  uint32_t i;
+  uint32_t low;
+  uint32_t high;
+  problem->payload = which;
+  for (i = 0; i < here || i < there; ++i) {
+    latenz_icc_field own;
+    latenz_icc_field found;
+    memset(&own, 0, sizeof own);
+    memset(&found, 0, sizeof found);
+    if (i >= LICC_MAX_FIELDS ||
+        LICC_IDENTITY + ((size_t)first + i + 1u) * LICC_FIELD_BYTES > size) {
+      problem->flaw = LATENZ_ICC_FIELD_COUNT;
+      problem->here = here;
+      problem->there = there;
+      return true;
+    }
+    if (i < here) own = type->fields[i];
+    if (i < there) {
+      LATENZ_ICC_READ(&found, memory + LICC_IDENTITY + (size_t)(first + i) * LICC_FIELD_BYTES,
+                      sizeof found);
+    }
+    if (memcmp(&own, &found, sizeof own) != 0) {
+      problem->flaw = LATENZ_ICC_FIELD;
+      problem->field = own;
+      problem->peer_field = found;
+      return true;
+    }
+  }
+  if (licc_differs(problem, LATENZ_ICC_PAYLOAD_BYTES, type != NULL ? type->bytes : 0u,
+                   LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_PAYLOAD + 4u * which)))) {
+    return true;
+  }
+  low = LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_FINGERPRINT + 8u * which));
+  high = LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_FINGERPRINT + 4u + 8u * which));
+  if (low != (uint32_t)fingerprint || high != (uint32_t)(fingerprint >> 32)) {
+    problem->flaw = LATENZ_ICC_FINGERPRINT;
+    return true;
+  }
+  return false;
+}
+
+/* Compares a channel in memory with what this side was compiled for; trusts nothing there. */
+static inline bool licc_unlike(latenz_icc_problem* problem, unsigned char* memory, size_t size,
+                               const latenz_icc_shape* shape) {
+  const latenz_icc_type* const payloads[2] = {shape->payload, shape->reply};
+  uint32_t which;
+  uint32_t first = 0;
+  if (LATENZ_ICC_LOAD_ACQUIRE(licc_at(memory, 0)) != (uint32_t)LICC_MAGIC) {
+    problem->flaw = LATENZ_ICC_NOT_READY;
+    return true;
+  }
+  if (licc_differs(problem, LATENZ_ICC_ABI_VERSION, LICC_ABI,
+                   LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_ABI))) ||
+      licc_differs(problem, LATENZ_ICC_LINE, LICC_LINE,
+                   LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_LINE))) ||
+      licc_differs(problem, LATENZ_ICC_KIND, shape->kind,
+                   LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_KIND)))) {
+    return true;
+  }
+  for (which = 0; which < 2u; ++which) {
+    if (licc_payload_differs(problem, memory, size, payloads[which], which, first)) return true;
+    first += LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_COUNT + 4u * which));
+  }
+  problem->payload = 0;
+  return licc_differs(problem, LATENZ_ICC_READERS, shape->readers,
+                      LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_READERS))) ||
+         licc_differs(problem, LATENZ_ICC_SLOTS, shape->slots,
+                      LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_SLOTS))) ||
+         licc_differs(problem, LATENZ_ICC_CHANNEL_BYTES, shape->bytes,
+                      LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_BYTES)));
+}
+
+/* Formats the memory if `name` is given and no such channel is there, or compares it; whether this
+ * side may be opened. */
+static inline bool licc_ready(latenz_icc_problem* problem, void* memory, size_t size,
+                              const latenz_icc_shape* shape, const char* name, uint32_t reader) {
+  latenz_icc_problem ignored;
+  memset(problem, 0, sizeof *problem);
+  if (memory == NULL || (uintptr_t)memory % LICC_LINE != 0 || size < shape->bytes) {
+    problem->flaw = LATENZ_ICC_NO_MEMORY;
+    problem->here = shape->bytes;
+    problem->there = (uint32_t)size;
+    return false;
+  }
+  if (reader != 0 && reader >= shape->readers) {
+    problem->flaw = LATENZ_ICC_READER;
+    problem->here = reader;
+    problem->there = shape->readers;
+    return false;
+  }
+  if (name == NULL) return !licc_unlike(problem, (unsigned char*)memory, size, shape);
+  memset(&ignored, 0, sizeof ignored);
+  if (licc_unlike(&ignored, (unsigned char*)memory, size, shape)) {
+    licc_format((unsigned char*)memory, shape, name);
+  }
+  return true;
+}
+
+/* Messages carry the low byte of their sender's epoch; 0 there means never. */
+static inline uint32_t licc_following(uint32_t epoch) {
+  ++epoch;
+  return (epoch & 0xFFu) == 0 ? epoch + 1u : epoch;
+}
+
+static inline void licc_open(latenz_icc_endpoint* self, void* memory, const latenz_icc_shape* shape,
+                             uint32_t side) {
+  self->memory = (unsigned char*)memory;
+  self->side = self->memory + licc_sides(shape) + side * LICC_SIDE;
+  self->generation = LATENZ_ICC_LOAD_RELAXED(licc_at(self->memory, LICC_AT_GENERATION));
+  self->epoch = licc_following(LATENZ_ICC_LOAD_RELAXED(licc_at(self->side, 0)));
+  self->beats = LATENZ_ICC_LOAD_RELAXED(licc_at(self->side, LICC_BEATS));
+  self->dropped = LATENZ_ICC_LOAD_RELAXED(licc_at(self->side, LICC_DROPPED));
+}
+
+/* Shows this incarnation to the other side; the last step of attaching. */
+static inline void licc_enter(latenz_icc_endpoint* self) {
+  LATENZ_ICC_STORE_RELAXED(licc_at(self->side, LICC_OPEN), 1u);
+  LATENZ_ICC_STORE_RELEASE(licc_at(self->side, 0), self->epoch);
+  LATENZ_ICC_NOTIFY();
+}
+
+/* Tells the other side that this one is alive; wait-free. Waiting calls do so by themselves. */
+static inline void latenz_icc_beat(latenz_icc_endpoint* self) {
+  ++self->beats;
+  LATENZ_ICC_STORE_RELAXED(licc_at(self->side, LICC_BEATS), self->beats);
+}
+
+/* Leaves: the other side's calls answer `peer gone` from now on. Wait-free. */
+static inline void latenz_icc_close(latenz_icc_endpoint* self) {
+  LATENZ_ICC_STORE_RELEASE(licc_at(self->side, LICC_OPEN), 0u);
+}
+
+static inline bool licc_formatted_anew(const latenz_icc_endpoint* self) {
+  return LATENZ_ICC_LOAD_RELAXED(licc_at(self->memory, LICC_AT_GENERATION)) != self->generation;
+}
+static inline latenz_icc_result licc_not_yet(const latenz_icc_endpoint* self,
+                                             latenz_icc_result usual) {
+  return licc_formatted_anew(self) ? LATENZ_ICC_LAYOUT_CHANGED : usual;
+}
+static inline void licc_count_dropped(latenz_icc_endpoint* self, uint32_t messages) {
+  self->dropped += messages;
+  LATENZ_ICC_STORE_RELAXED(licc_at(self->side, LICC_DROPPED), self->dropped);
+}
+
+static inline uint32_t licc_peer_epoch(const licc_peer* peer) {
+  return LATENZ_ICC_LOAD_ACQUIRE(licc_at(peer->side, 0));
+}
+static inline licc_peer licc_peer_of(unsigned char* side) {
+  licc_peer peer;
+  peer.side = side;
+  peer.epoch = LATENZ_ICC_LOAD_ACQUIRE(licc_at(side, 0));
+  return peer;
+}
+static inline bool licc_turned_into(licc_peer* peer, uint32_t epoch) {
+  const uint32_t before = peer->epoch;
+  peer->epoch = epoch;
+  return before != epoch && before != 0;
+}
+static inline bool licc_restarted(licc_peer* peer) {
+  return licc_turned_into(peer, licc_peer_epoch(peer));
+}
+
+static inline latenz_icc_result licc_look_after(latenz_icc_endpoint* self, const licc_peer* peer) {
+  latenz_icc_beat(self);
+  if (licc_formatted_anew(self)) return LATENZ_ICC_LAYOUT_CHANGED;
+  if (peer->epoch == 0) return LATENZ_ICC_OK;
+  if (licc_peer_epoch(peer) != peer->epoch) return LATENZ_ICC_PEER_RESTARTED;
+  return LATENZ_ICC_LOAD_RELAXED(licc_at(peer->side, LICC_OPEN)) != 0 ? LATENZ_ICC_OK
+                                                                      : LATENZ_ICC_PEER_GONE;
+}
+
+/* Looks until `ready(object)`, the deadline, or there is no such peer to wait for any more. */
+static inline latenz_icc_result licc_wait(latenz_icc_endpoint* self, const licc_peer* peer,
+                                          bool (*ready)(void* object), void* object,
+                                          const latenz_icc_deadline* deadline) {
+  uint32_t heard = 0;
+  uint32_t silent_beats = 0;
+  uint32_t check;
+  for (check = 1;; ++check) {
+    uint32_t look;
+    bool late;
+    for (look = 0; look < LATENZ_ICC_LOOKS_PER_CHECK; ++look) {
+      if (ready(object)) return LATENZ_ICC_OK;
+      LATENZ_ICC_PAUSE();
+    }
+    late = deadline != NULL && deadline->expired(deadline->context);
+    if (late || check % LATENZ_ICC_CHECKS_PER_BEAT == 0) {
+      const latenz_icc_result result = licc_look_after(self, peer);
+      if (late || result != LATENZ_ICC_OK) {
+        return result == LATENZ_ICC_OK ? LATENZ_ICC_TIMEOUT : result;
+      }
+      if (deadline == NULL) {
+        const uint32_t beats = LATENZ_ICC_LOAD_RELAXED(licc_at(peer->side, LICC_BEATS));
+        silent_beats = beats == heard ? silent_beats + 1u : 0u;
+        heard = beats;
+        if (silent_beats >= LATENZ_ICC_SILENT_BEATS) return LATENZ_ICC_PEER_GONE;
+      }
+    }
+  }
+}
+
+/* ---- mailbox: each message is read before the next is written ---- */
+
+typedef struct {
+  latenz_icc_endpoint endpoint;
+  licc_peer peer;
+  unsigned char* payload;
+  uint32_t* taken;
+  uint32_t* written;
+  uint32_t bytes;
+  uint32_t count;
+  uint32_t seen; /* of a reader: `written` at its last look */
+} latenz_icc_mailbox;
+
+static inline latenz_icc_shape latenz_icc_mailbox_shape(const latenz_icc_type* type) {
+  latenz_icc_shape shape = licc_shape(LICC_MAILBOX, type, NULL, 1, 1);
+  shape.bytes += licc_lines(type->bytes + 8u);
+  return shape;
+}
+static inline void licc_mailbox_open(latenz_icc_mailbox* self, void* memory,
+                                     const latenz_icc_shape* shape, uint32_t side) {
+  memset(self, 0, sizeof *self);
+  licc_open(&self->endpoint, memory, shape, side);
+  self->payload = self->endpoint.memory + shape->data;
+  self->taken = licc_at(self->endpoint.memory, shape->bytes - 8u);
+  self->written = licc_at(self->endpoint.memory, shape->bytes - 4u);
+  self->bytes = shape->payload->bytes;
+  self->peer = licc_peer_of(self->endpoint.memory + licc_sides(shape) + (1u - side) * LICC_SIDE);
+}
+
+static inline bool licc_mailbox_fresh(void* object) {
+  latenz_icc_mailbox* self = (latenz_icc_mailbox*)object;
+  self->seen = LATENZ_ICC_LOAD_ACQUIRE(self->written);
+  return (self->seen & LICC_COUNT_MASK) != self->count;
+}
+static inline bool licc_mailbox_free(void* object) {
+  latenz_icc_mailbox* self = (latenz_icc_mailbox*)object;
+  return LATENZ_ICC_LOAD_ACQUIRE(self->taken) == self->count;
+}
+static inline void licc_mailbox_acknowledge(latenz_icc_mailbox* self) {
+  self->count = self->seen & LICC_COUNT_MASK;
+  LATENZ_ICC_STORE_RELEASE(self->taken, self->count);
+  LATENZ_ICC_NOTIFY();
+}
+static inline void licc_mailbox_drop(latenz_icc_mailbox* self) {
+  licc_mailbox_acknowledge(self);
+  licc_count_dropped(&self->endpoint, 1);
+}
+
+/* Opens the writing side: creates the channel if `name` is given, else attaches. */
+static inline bool latenz_icc_mailbox_writer(latenz_icc_mailbox* self, void* memory, size_t size,
+                                             const latenz_icc_shape* shape, const char* name,
+                                             latenz_icc_problem* problem) {
+  if (!licc_ready(problem, memory, size, shape, name, 0)) return false;
+  licc_mailbox_open(self, memory, shape, 0);
+  self->count = LATENZ_ICC_LOAD_RELAXED(self->written) & LICC_COUNT_MASK;
+  licc_enter(&self->endpoint);
+  return true;
+}
+/* Opens the reading side. A restarted reader drops the message that waits for it. */
+static inline bool latenz_icc_mailbox_reader(latenz_icc_mailbox* self, void* memory, size_t size,
+                                             const latenz_icc_shape* shape, const char* name,
+                                             latenz_icc_problem* problem) {
+  if (!licc_ready(problem, memory, size, shape, name, 0)) return false;
+  licc_mailbox_open(self, memory, shape, 1);
+  self->count = LATENZ_ICC_LOAD_RELAXED(self->taken);
+  if (licc_mailbox_fresh(self) && self->endpoint.epoch != 1) licc_mailbox_drop(self);
+  licc_enter(&self->endpoint);
+  return true;
+}
+
+static inline void licc_mailbox_put(latenz_icc_mailbox* self, const void* message) {
+  self->count = (self->count + 1u) & LICC_COUNT_MASK;
+  LATENZ_ICC_WRITE(self->payload, message, self->bytes);
+  LATENZ_ICC_STORE_RELEASE(self->written, self->endpoint.epoch << 24 | self->count);
+  LATENZ_ICC_NOTIFY();
+}
+/* Writes if the message before has been read: `ok`, `full`, `peer restarted`. Wait-free. */
+static inline latenz_icc_result latenz_icc_mailbox_try_write(latenz_icc_mailbox* self,
+                                                             const void* message) {
+  if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
+  if (!licc_mailbox_free(self)) return licc_not_yet(&self->endpoint, LATENZ_ICC_FULL);
+  licc_mailbox_put(self, message);
+  return LATENZ_ICC_OK;
+}
+/* Writes as soon as the message before has been read; otherwise nothing was written. */
+static inline latenz_icc_result latenz_icc_mailbox_write(latenz_icc_mailbox* self,
+                                                         const void* message,
+                                                         const latenz_icc_deadline* deadline) {
+  const latenz_icc_result result =
+      licc_wait(&self->endpoint, &self->peer, licc_mailbox_free, self, deadline);
+  if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
+  if (result == LATENZ_ICC_OK) licc_mailbox_put(self, message);
+  return result;
+}
+
+static inline bool licc_mailbox_of_known(const latenz_icc_mailbox* self) {
+  return self->seen >> 24 == (self->peer.epoch & 0xFFu);
+}
+static inline latenz_icc_result licc_mailbox_take(latenz_icc_mailbox* self, void* message) {
+  if (!licc_mailbox_of_known(self) &&
+      (licc_restarted(&self->peer) || !licc_mailbox_of_known(self))) {
+    return LATENZ_ICC_PEER_RESTARTED;
+  }
+  LATENZ_ICC_READ(message, self->payload, self->bytes);
+  licc_mailbox_acknowledge(self);
+  return LATENZ_ICC_OK;
+}
+/* A message that was there before the call may be one of an incarnation that is no more. */
+static inline latenz_icc_result licc_mailbox_take_waiting(latenz_icc_mailbox* self,
+                                                          void* message) {
+  const uint32_t now = licc_peer_epoch(&self->peer);
+  if (self->seen >> 24 != (now & 0xFFu)) {
+    licc_mailbox_drop(self);
+    licc_turned_into(&self->peer, now);
+    return LATENZ_ICC_PEER_RESTARTED;
+  }
+  return licc_mailbox_take(self, message);
+}
+/* Reads if a message is there: `ok`, `empty`, `peer restarted`. Wait-free. */
+static inline latenz_icc_result latenz_icc_mailbox_try_read(latenz_icc_mailbox* self,
+                                                            void* message) {
+  if (licc_mailbox_fresh(self)) return licc_mailbox_take_waiting(self, message);
+  return licc_restarted(&self->peer) ? LATENZ_ICC_PEER_RESTARTED
+                                     : licc_not_yet(&self->endpoint, LATENZ_ICC_EMPTY);
+}
+/* Reads as soon as a message is there; otherwise `message` is untouched. */
+static inline latenz_icc_result latenz_icc_mailbox_read(latenz_icc_mailbox* self, void* message,
+                                                        const latenz_icc_deadline* deadline) {
+  latenz_icc_result result;
+  if (licc_mailbox_fresh(self)) return licc_mailbox_take_waiting(self, message);
+  result = licc_wait(&self->endpoint, &self->peer, licc_mailbox_fresh, self, deadline);
+  if (result == LATENZ_ICC_OK) return licc_mailbox_take(self, message);
+  return licc_restarted(&self->peer) ? LATENZ_ICC_PEER_RESTARTED : result;
+}
+
+/* ---- exchange: a request and its reply in one slot ---- */
+
+typedef struct {
+  latenz_icc_endpoint endpoint;
+  licc_peer peer;
+  unsigned char* payload;
+  uint32_t* shared_word;
+  uint32_t request_bytes;
+  uint32_t reply_bytes;
+  uint32_t word;
+  uint32_t expected; /* of a client: the word's count with its reply */
+  bool pending;      /* a client's request was posted; a server's request is to be answered */
+} latenz_icc_exchange;
+
+static inline latenz_icc_shape latenz_icc_exchange_shape(const latenz_icc_type* request,
+                                                         const latenz_icc_type* reply) {
+  latenz_icc_shape shape = licc_shape(LICC_EXCHANGE, request, reply, 1, 1);
+  shape.bytes += licc_lines((request->bytes > reply->bytes ? request->bytes : reply->bytes) + 4u);
+  return shape;
+}
+static inline void licc_exchange_open(latenz_icc_exchange* self, void* memory,
+                                      const latenz_icc_shape* shape, uint32_t side) {
+  memset(self, 0, sizeof *self);
+  licc_open(&self->endpoint, memory, shape, side);
+  self->payload = self->endpoint.memory + shape->data;
+  self->shared_word = licc_at(self->endpoint.memory, shape->bytes - 4u);
+  self->request_bytes = shape->payload->bytes;
+  self->reply_bytes = shape->reply->bytes;
+  self->peer = licc_peer_of(self->endpoint.memory + licc_sides(shape) + (1u - side) * LICC_SIDE);
+  self->word = LATENZ_ICC_LOAD_ACQUIRE(self->shared_word);
+}
+static inline bool licc_exchange_servers(void* object) {
+  latenz_icc_exchange* self = (latenz_icc_exchange*)object;
+  self->word = LATENZ_ICC_LOAD_ACQUIRE(self->shared_word);
+  return (self->word & 1u) != 0;
+}
+static inline bool licc_exchange_clients(void* object) { return !licc_exchange_servers(object); }
+static inline void licc_exchange_pass(latenz_icc_exchange* self, uint32_t steps) {
+  self->word = self->endpoint.epoch << 24 | ((self->word + steps) & LICC_COUNT_MASK);
+  LATENZ_ICC_STORE_RELEASE(self->shared_word, self->word);
+  LATENZ_ICC_NOTIFY();
+}
+static inline bool licc_exchange_of(const latenz_icc_exchange* self, uint32_t epoch) {
+  return self->word >> 24 == (epoch & 0xFFu);
+}
+static inline void licc_exchange_hand_back(latenz_icc_exchange* self) {
+  licc_count_dropped(&self->endpoint, 1);
+  licc_exchange_pass(self, 3);
+}
+
+static inline bool latenz_icc_exchange_client(latenz_icc_exchange* self, void* memory, size_t size,
+                                              const latenz_icc_shape* shape, const char* name,
+                                              latenz_icc_problem* problem) {
+  if (!licc_ready(problem, memory, size, shape, name, 0)) return false;
+  licc_exchange_open(self, memory, shape, 0);
+  licc_enter(&self->endpoint);
+  return true;
+}
+/* A restarted server hands the request that waits for it back unanswered. */
+static inline bool latenz_icc_exchange_server(latenz_icc_exchange* self, void* memory, size_t size,
+                                              const latenz_icc_shape* shape, const char* name,
+                                              latenz_icc_problem* problem) {
+  if (!licc_ready(problem, memory, size, shape, name, 0)) return false;
+  licc_exchange_open(self, memory, shape, 1);
+  if (self->endpoint.epoch != 1 && (self->word & 1u) != 0) licc_exchange_hand_back(self);
+  licc_enter(&self->endpoint);
+  return true;
+}
+
+static inline void licc_exchange_post(latenz_icc_exchange* self, const void* request) {
+  LATENZ_ICC_WRITE(self->payload, request, self->request_bytes);
+  licc_exchange_pass(self, 1);
+  self->expected = (self->word + 1u) & LICC_COUNT_MASK;
+  self->pending = true;
+}
+static inline latenz_icc_result licc_exchange_collect(latenz_icc_exchange* self, void* reply) {
+  const bool answered = (self->word & LICC_COUNT_MASK) == self->expected;
+  self->pending = false;
+  if (!answered || !licc_exchange_of(self, self->peer.epoch)) {
+    const bool restarted = licc_restarted(&self->peer); /* not so: the server's first coming */
+    if (!answered || restarted || !licc_exchange_of(self, self->peer.epoch)) {
+      return LATENZ_ICC_PEER_RESTARTED;
+    }
+  }
+  LATENZ_ICC_READ(reply, self->payload, self->reply_bytes);
+  return LATENZ_ICC_OK;
+}
+/* Sends a request and waits for its reply; otherwise `reply` is untouched, and whether the server
+ * has acted on the request is not known. */
+static inline latenz_icc_result latenz_icc_exchange_call(latenz_icc_exchange* self,
+                                                         const void* request, void* reply,
+                                                         const latenz_icc_deadline* deadline) {
+  latenz_icc_result result =
+      licc_wait(&self->endpoint, &self->peer, licc_exchange_clients, self, deadline);
+  if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
+  if (result != LATENZ_ICC_OK) return result;
+  licc_exchange_post(self, request);
+  result = licc_wait(&self->endpoint, &self->peer, licc_exchange_clients, self, deadline);
+  if (result != LATENZ_ICC_OK) {
+    return licc_restarted(&self->peer) ? LATENZ_ICC_PEER_RESTARTED : result;
+  }
+  return licc_exchange_collect(self, reply);
+}
+/* Sends a request without waiting: `ok`, `peer restarted`, `full`. Wait-free. */
+static inline latenz_icc_result latenz_icc_exchange_try_post(latenz_icc_exchange* self,
+                                                             const void* request) {
+  if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
+  if (licc_exchange_servers(self)) return licc_not_yet(&self->endpoint, LATENZ_ICC_FULL);
+  licc_exchange_post(self, request);
+  return LATENZ_ICC_OK;
+}
+/* Takes the reply to the request of `try_post`: `ok`, `empty`, `peer restarted`. Wait-free. */
+static inline latenz_icc_result latenz_icc_exchange_try_collect(latenz_icc_exchange* self,
+                                                                void* reply) {
+  if (self->pending && !licc_exchange_servers(self)) return licc_exchange_collect(self, reply);
+  if (licc_restarted(&self->peer)) {
+    self->pending = false;
+    return LATENZ_ICC_PEER_RESTARTED;
+  }
+  return licc_not_yet(&self->endpoint, LATENZ_ICC_EMPTY);
+}
+static inline latenz_icc_result licc_exchange_take(latenz_icc_exchange* self, void* request) {
+  if (!licc_exchange_of(self, self->peer.epoch) &&
+      (licc_restarted(&self->peer) || !licc_exchange_of(self, self->peer.epoch))) {
+    return LATENZ_ICC_PEER_RESTARTED;
+  }
+  LATENZ_ICC_READ(request, self->payload, self->request_bytes);
+  self->pending = true;
+  return LATENZ_ICC_OK;
+}
+/* A request that was there before the call may be one of an incarnation that is no more. */
+static inline latenz_icc_result licc_exchange_take_waiting(latenz_icc_exchange* self,
+                                                           void* request) {
+  const uint32_t now = licc_peer_epoch(&self->peer);
+  if (!licc_exchange_of(self, now)) {
+    licc_exchange_hand_back(self);
+    licc_turned_into(&self->peer, now);
+    return LATENZ_ICC_PEER_RESTARTED;
+  }
+  return licc_exchange_take(self, request);
+}
+/* Takes a request if one is there, which `answer` must follow: `ok`, `empty`, `busy` before it has,
+ * `peer restarted`. Wait-free. */
+static inline latenz_icc_result latenz_icc_exchange_try_take(latenz_icc_exchange* self,
+                                                             void* request) {
+  if (self->pending) return LATENZ_ICC_BUSY;
+  if (licc_exchange_servers(self)) return licc_exchange_take_waiting(self, request);
+  return licc_restarted(&self->peer) ? LATENZ_ICC_PEER_RESTARTED
+                                     : licc_not_yet(&self->endpoint, LATENZ_ICC_EMPTY);
+}
+/* The same as soon as one is there. */
+static inline latenz_icc_result latenz_icc_exchange_take(latenz_icc_exchange* self, void* request,
+                                                         const latenz_icc_deadline* deadline) {
+  latenz_icc_result result;
+  if (self->pending) return LATENZ_ICC_BUSY;
+  if (licc_exchange_servers(self)) return licc_exchange_take_waiting(self, request);
+  result = licc_wait(&self->endpoint, &self->peer, licc_exchange_servers, self, deadline);
+  if (result != LATENZ_ICC_OK) {
+    return licc_restarted(&self->peer) ? LATENZ_ICC_PEER_RESTARTED : result;
+  }
+  return licc_exchange_take(self, request);
+}
+/* Replies to the request taken last; `empty` if there is none to reply to. Wait-free. */
+static inline latenz_icc_result latenz_icc_exchange_answer(latenz_icc_exchange* self,
+                                                           const void* reply) {
+  if (!self->pending) return LATENZ_ICC_EMPTY;
+  self->pending = false;
+  LATENZ_ICC_WRITE(self->payload, reply, self->reply_bytes);
+  licc_exchange_pass(self, 1);
+  return LATENZ_ICC_OK;
+}
+
+/* ---- latest: the newest value, never torn; nobody waits ---- */
+
+enum { LICC_MAX_READERS = 32 };
+
+typedef struct {
+  latenz_icc_endpoint endpoint;
+  licc_peer peer;         /* of a reader: the writer */
+  unsigned char* control; /* updates, latest, newest[] */
+  unsigned char* announcements;
+  unsigned char* slots;
+  uint32_t bytes;
+  uint32_t number_offset;
+  uint32_t slot_bytes;
+  uint32_t readers;
+  uint32_t number; /* of the newest value, or of the one seen last */
+  /* of a writer */
+  uint32_t newest[LICC_MAX_READERS + 1];
+  uint32_t latest;
+  uint32_t pair; /* that the next value goes into */
+  /* of a reader */
+  uint32_t* announcement;
+  /* lent to the writer, or seen by the reader; null: none */
+  unsigned char* slot;
+} latenz_icc_latest;
+
+/* What a reader got; as latenz::icc::Freshness. */
+typedef enum {
+  LATENZ_ICC_NOTHING,   /* nothing has been written yet */
+  LATENZ_ICC_UNCHANGED, /* nothing newer than what this reader saw last */
+  LATENZ_ICC_UPDATED
+} latenz_icc_freshness;
+
+static inline latenz_icc_shape latenz_icc_latest_shape(const latenz_icc_type* type,
+                                                       uint32_t readers) {
+  latenz_icc_shape shape = licc_shape(LICC_LATEST, type, NULL, readers, 2u * (readers + 1u));
+  shape.bytes += licc_lines(8u + 4u * (readers + 1u)) + LICC_LINE * readers +
+                 shape.slots * licc_lines(licc_words(type->bytes) + 4u);
+  return shape;
+}
+static inline void licc_latest_open(latenz_icc_latest* self, void* memory,
+                                    const latenz_icc_shape* shape, uint32_t side) {
+  memset(self, 0, sizeof *self);
+  licc_open(&self->endpoint, memory, shape, side);
+  self->readers = shape->readers;
+  self->bytes = shape->payload->bytes;
+  self->number_offset = licc_words(self->bytes);
+  self->slot_bytes = licc_lines(self->number_offset + 4u);
+  self->control = self->endpoint.memory + shape->data;
+  self->announcements = self->control + licc_lines(8u + 4u * (self->readers + 1u));
+  self->slots = self->announcements + LICC_LINE * self->readers;
+}
+static inline unsigned char* licc_latest_slot(const latenz_icc_latest* self, uint32_t pair,
+                                              uint32_t which) {
+  return self->slots + (size_t)(2u * pair + which) * self->slot_bytes;
+}
+
+static inline bool latenz_icc_latest_writer(latenz_icc_latest* self, void* memory, size_t size,
+                                            const latenz_icc_shape* shape, const char* name,
+                                            latenz_icc_problem* problem) {
+  uint32_t pair;
+  uint32_t latest;
+  if (!licc_ready(problem, memory, size, shape, name, 0)) return false;
+  licc_latest_open(self, memory, shape, 0);
+  latest = LATENZ_ICC_LOAD_RELAXED(licc_at(self->control, 4));
+  self->latest = latest == 0 || latest > self->readers + 1u ? 0u : latest - 1u;
+  for (pair = 0; pair <= self->readers; ++pair) {
+    self->newest[pair] = LATENZ_ICC_LOAD_RELAXED(licc_at(self->control, 8u + 4u * pair)) & 1u;
+  }
+  self->number = LATENZ_ICC_LOAD_RELAXED(licc_at(self->control, 0));
+  /* An earlier incarnation may have ended amid its last stores: a reader may have its value. */
+  for (pair = 0; pair <= self->readers; ++pair) {
+    unsigned char* slot = licc_latest_slot(self, pair, self->newest[pair]);
+    if (LATENZ_ICC_LOAD_RELAXED(licc_at(slot, self->number_offset)) == self->number + 1u) {
+      ++self->number;
+      self->latest = pair;
+      LATENZ_ICC_STORE_RELEASE(licc_at(self->control, 4), pair + 1u);
+      LATENZ_ICC_STORE_RELEASE(licc_at(self->control, 0), self->number);
+      break;
+    }
+  }
+  licc_enter(&self->endpoint);
+  return true;
+}
+
+/* Where the next value may be made in place; nobody sees it before `publish`. Wait-free. */
+static inline void* latenz_icc_latest_loan(latenz_icc_latest* self) {
+  uint64_t announced = 0;
+  uint32_t reader;
+  uint32_t next;
+  LATENZ_ICC_FULL_FENCE();
+  for (reader = 0; reader < self->readers; ++reader) {
+    uint32_t* word = licc_at(self->announcements, (size_t)LICC_LINE * reader);
+    announced |= (uint64_t)1 << (LATENZ_ICC_LOAD_ACQUIRE(word) & 63u);
+  }
+  self->pair = self->latest;
+  for (next = 0; (announced >> (self->pair + 1u) & 1u) != 0 && next <= self->readers; ++next) {
+    self->pair = next;
+  }
+  self->slot = licc_latest_slot(self, self->pair, 1u - self->newest[self->pair]);
+  return self->slot;
+}
+/* Makes what was lent last the newest value; once for each loan. Wait-free. */
+static inline void latenz_icc_latest_publish(latenz_icc_latest* self) {
+  if (self->slot == NULL) return;
+  ++self->number;
+  LATENZ_ICC_STORE_RELAXED(licc_at(self->slot, self->number_offset), self->number);
+  self->slot = NULL;
+  self->newest[self->pair] = 1u - self->newest[self->pair];
+  LATENZ_ICC_STORE_RELEASE(licc_at(self->control, 8u + 4u * self->pair),
+                           self->newest[self->pair]);
+  self->latest = self->pair;
+  LATENZ_ICC_STORE_RELEASE(licc_at(self->control, 4), self->pair + 1u);
+  LATENZ_ICC_STORE_RELEASE(licc_at(self->control, 0), self->number);
+  LATENZ_ICC_NOTIFY();
+}
+/* Makes `value` the newest. Wait-free. */
+static inline void latenz_icc_latest_update(latenz_icc_latest* self, const void* value) {
+  void* slot = latenz_icc_latest_loan(self);
+  LATENZ_ICC_WRITE(slot, value, self->bytes);
+  latenz_icc_latest_publish(self);
+}
+
+static inline bool latenz_icc_latest_reader(latenz_icc_latest* self, void* memory, size_t size,
+                                            const latenz_icc_shape* shape, const char* name,
+                                            uint32_t reader, latenz_icc_problem* problem) {
+  if (!licc_ready(problem, memory, size, shape, name, reader)) return false;
+  licc_latest_open(self, memory, shape, 1u + reader);
+  self->peer = licc_peer_of(self->endpoint.memory + licc_sides(shape));
+  self->announcement = licc_at(self->announcements, (size_t)LICC_LINE * reader);
+  licc_enter(&self->endpoint);
+  return true;
+}
+/* Moves to the newest value. The announcement moves only if a value is complete that is newer than
+ * the one seen: so numbers never fall, and what is unchanged stays protected. */
+static inline latenz_icc_freshness licc_latest_advance(latenz_icc_latest* self) {
+  const uint32_t updates = LATENZ_ICC_LOAD_ACQUIRE(licc_at(self->control, 0));
+  uint32_t latest;
+  uint32_t which;
+  if (self->slot != NULL && (updates == self->number || updates + 1u == self->number)) {
+    return LATENZ_ICC_UNCHANGED;
+  }
+  latest = LATENZ_ICC_LOAD_ACQUIRE(licc_at(self->control, 4));
+  if (latest == 0 || latest > self->readers + 1u || licc_formatted_anew(&self->endpoint)) {
+    return LATENZ_ICC_NOTHING;
+  }
+  LATENZ_ICC_STORE_RELEASE(self->announcement, latest);
+  LATENZ_ICC_FULL_FENCE();
+  which = LATENZ_ICC_LOAD_ACQUIRE(licc_at(self->control, 8u + 4u * (latest - 1u))) & 1u;
+  self->slot = licc_latest_slot(self, latest - 1u, which);
+  self->number = LATENZ_ICC_LOAD_RELAXED(licc_at(self->slot, self->number_offset));
+  return LATENZ_ICC_UPDATED;
+}
+/* Copies the newest value into `value` if this reader has not seen it. Wait-free. */
+static inline latenz_icc_freshness latenz_icc_latest_poll(latenz_icc_latest* self, void* value) {
+  const latenz_icc_freshness freshness = licc_latest_advance(self);
+  if (freshness == LATENZ_ICC_UPDATED) LATENZ_ICC_READ(value, self->slot, self->bytes);
+  return freshness;
+}
+/* Copies the newest value, seen or not; false: nothing has been written yet. Wait-free. */
+static inline bool latenz_icc_latest_read(latenz_icc_latest* self, void* value) {
+  if (licc_latest_advance(self) == LATENZ_ICC_NOTHING) return false;
+  LATENZ_ICC_READ(value, self->slot, self->bytes);
+  return true;
+}
+/* The newest value where it stands; null: nothing has been written yet. It stays as it is until this
+ * reader's next call. Wait-free. */
+static inline const void* latenz_icc_latest_view(latenz_icc_latest* self) {
+  return licc_latest_advance(self) == LATENZ_ICC_NOTHING ? NULL : self->slot;
+}
+/* Whether the writer is the one it was: `ok`, `peer restarted` (told once), `peer gone`,
+ * `layout changed`. Wait-free. */
+static inline latenz_icc_result latenz_icc_latest_check_writer(latenz_icc_latest* self) {
+  if (licc_formatted_anew(&self->endpoint)) return LATENZ_ICC_LAYOUT_CHANGED;
+  if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
+  return self->peer.epoch != 0 && LATENZ_ICC_LOAD_RELAXED(licc_at(self->peer.side, LICC_OPEN)) == 0
+             ? LATENZ_ICC_PEER_GONE
+             : LATENZ_ICC_OK;
+}
+
+/* ---- ring: a stream for lossless readers ---- */
+
+typedef struct {
+  latenz_icc_endpoint endpoint;
+  licc_peer peer; /* of a reader: the writer */
+  unsigned char* sides;
+  unsigned char* data;
+  uint32_t left_bytes;
+  uint32_t begun_offset;
+  uint32_t bytes;
+  uint32_t slot_bytes;
+  uint32_t slots;
+  uint32_t readers;
+  uint32_t number; /* of the newest message, or of the last one taken */
+  uint32_t limit;  /* writer: up to this message no lossless reader is overtaken */
+  uint32_t begun;  /* writer */
+  uint32_t seen;   /* reader: newest message that is known to be there */
+  uint32_t index;  /* of a reader; of the one that a writer waits for */
+  bool held;       /* a slot is lent, or taken */
+} latenz_icc_ring;
+
+static inline uint32_t licc_ring_begun(uint32_t readers) {
+  return licc_pairs(LICC_LINE + licc_lines(4u * readers) + LICC_LINE * readers);
+}
+/* `slots`: a power of two, from 2; `readers`: lossless ones, from 0. */
+static inline latenz_icc_shape latenz_icc_ring_shape(const latenz_icc_type* type, uint32_t slots,
+                                                     uint32_t readers) {
+  latenz_icc_shape shape = licc_shape(LICC_RING, type, NULL, readers, slots);
+  shape.bytes += licc_ring_begun(readers) + 128u + licc_lines(slots * licc_words(type->bytes));
+  return shape;
+}
+static inline void licc_ring_open(latenz_icc_ring* self, void* memory,
+                                  const latenz_icc_shape* shape, uint32_t side) {
+  memset(self, 0, sizeof *self);
+  licc_open(&self->endpoint, memory, shape, side);
+  self->sides = self->endpoint.memory + licc_sides(shape);
+  self->data = self->endpoint.memory + shape->data;
+  self->readers = shape->readers;
+  self->slots = shape->slots;
+  self->left_bytes = licc_lines(4u * self->readers);
+  self->begun_offset = licc_ring_begun(self->readers);
+  self->bytes = shape->payload->bytes;
+  self->slot_bytes = licc_words(self->bytes);
+}
+static inline uint32_t* licc_ring_left(const latenz_icc_ring* self, uint32_t reader) {
+  return licc_at(self->data, LICC_LINE + 4u * reader);
+}
+static inline uint32_t* licc_ring_taken(const latenz_icc_ring* self, uint32_t reader) {
+  return licc_at(self->data, LICC_LINE + self->left_bytes + LICC_LINE * reader);
+}
+static inline unsigned char* licc_ring_slot(const latenz_icc_ring* self, uint32_t number) {
+  return self->data + self->begun_offset + 128u +
+         (size_t)(number & (self->slots - 1u)) * self->slot_bytes;
+}
+
+static inline bool latenz_icc_ring_writer(latenz_icc_ring* self, void* memory, size_t size,
+                                          const latenz_icc_shape* shape, const char* name,
+                                          latenz_icc_problem* problem) {
+  if (!licc_ready(problem, memory, size, shape, name, 0)) return false;
+  licc_ring_open(self, memory, shape, 0);
+  self->number = LATENZ_ICC_LOAD_RELAXED(licc_at(self->data, 0));
+  self->limit = self->number;
+  self->begun = LATENZ_ICC_LOAD_RELAXED(licc_at(self->data, self->begun_offset));
+  licc_enter(&self->endpoint);
+  return true;
+}
+static inline bool licc_ring_is_served(const latenz_icc_ring* self, uint32_t reader) {
+  unsigned char* side = self->sides + (1u + reader) * LICC_SIDE;
+  return LATENZ_ICC_LOAD_ACQUIRE(licc_at(side, LICC_OPEN)) != 0 &&
+         LATENZ_ICC_LOAD_ACQUIRE(licc_at(side, 0)) !=
+             LATENZ_ICC_LOAD_RELAXED(licc_ring_left(self, reader));
+}
+static inline uint32_t licc_ring_free_of(const latenz_icc_ring* self, uint32_t reader) {
+  uint32_t waiting;
+  if (!licc_ring_is_served(self, reader)) {
+    LATENZ_ICC_FULL_FENCE(); /* one that attaches now sees the newest message, or is seen here */
+    if (!licc_ring_is_served(self, reader)) return self->slots;
+  }
+  waiting = self->number - LATENZ_ICC_LOAD_ACQUIRE(licc_ring_taken(self, reader));
+  return waiting < self->slots ? self->slots - waiting : 0u;
+}
+static inline uint32_t licc_ring_free(latenz_icc_ring* self) {
+  uint32_t least = self->slots;
+  uint32_t reader;
+  if (self->readers == 0) return least;
+  if (self->limit == self->number) {
+    for (reader = 0; reader < self->readers; ++reader) {
+      const uint32_t free_slots = licc_ring_free_of(self, reader);
+      if (free_slots < least) least = free_slots;
+    }
+    self->limit = self->number + least;
+  }
+  return self->limit - self->number;
+}
+/* Index of a lossless reader that has no slot free; the number of readers if there is none. */
+static inline uint32_t latenz_icc_ring_late_reader(const latenz_icc_ring* self) {
+  uint32_t reader;
+  for (reader = 0; reader < self->readers; ++reader) {
+    if (licc_ring_free_of(self, reader) == 0) break;
+  }
+  return reader;
+}
+/* Waits for this lossless reader no more, until it attaches anew. Wait-free. */
+static inline void latenz_icc_ring_leave_behind(latenz_icc_ring* self, uint32_t reader) {
+  if (reader < self->readers) {
+    unsigned char* side = self->sides + (1u + reader) * LICC_SIDE;
+    const uint32_t epoch = LATENZ_ICC_LOAD_ACQUIRE(licc_at(side, 0));
+    LATENZ_ICC_STORE_RELAXED(licc_ring_left(self, reader), epoch);
+  }
+}
+/* The slot up to this message is in the writer's hands from now on. */
+static inline void licc_ring_begin(latenz_icc_ring* self, uint32_t last) {
+  if ((int32_t)(last - self->begun) > 0) { /* not so: a predecessor died there */
+    self->begun = last;
+    LATENZ_ICC_STORE_RELAXED(licc_at(self->data, self->begun_offset), last);
+  }
+  LATENZ_ICC_RELEASE_FENCE();
+}
+static inline void licc_ring_tell(latenz_icc_ring* self, uint32_t count) {
+  self->number += count;
+  LATENZ_ICC_STORE_RELEASE(licc_at(self->data, 0), self->number);
+  LATENZ_ICC_NOTIFY();
+}
+static inline void licc_ring_put(latenz_icc_ring* self, const void* messages, uint32_t count) {
+  const unsigned char* from = (const unsigned char*)messages;
+  uint32_t i;
+  licc_ring_begin(self, self->number + count);
+  for (i = 0; i < count; ++i) {
+    LATENZ_ICC_WRITE(licc_ring_slot(self, self->number + 1u + i), from + (size_t)i * self->bytes,
+                     self->bytes);
+  }
+  self->held = false;
+  licc_ring_tell(self, count);
+}
+/* Writes if every lossless reader has a slot free: `ok`, `full`. Wait-free. */
+static inline latenz_icc_result latenz_icc_ring_try_write(latenz_icc_ring* self,
+                                                          const void* message) {
+  if (licc_ring_free(self) == 0) return licc_not_yet(&self->endpoint, LATENZ_ICC_FULL);
+  licc_ring_put(self, message, 1);
+  return LATENZ_ICC_OK;
+}
+/* Writes as many of `*count` messages as there are slots known to be free, all at once: `ok` and how
+ * many in `*count`, at least one; `full` if none is free. Wait-free. */
+static inline latenz_icc_result latenz_icc_ring_try_write_some(latenz_icc_ring* self,
+                                                               const void* messages,
+                                                               uint32_t* count) {
+  const uint32_t free_slots = licc_ring_free(self);
+  if (*count > free_slots) {
+    *count = free_slots;
+    if (free_slots == 0) return licc_not_yet(&self->endpoint, LATENZ_ICC_FULL);
+  }
+  if (*count != 0) licc_ring_put(self, messages, *count);
+  return LATENZ_ICC_OK;
+}
+static inline bool licc_ring_reader_ready(void* object) {
+  const latenz_icc_ring* self = (const latenz_icc_ring*)object;
+  return licc_ring_free_of(self, self->index) != 0;
+}
+static inline latenz_icc_result licc_ring_await_slot(latenz_icc_ring* self,
+                                                     const latenz_icc_deadline* deadline) {
+  while (licc_ring_free(self) == 0) {
+    licc_peer reader;
+    latenz_icc_result result;
+    self->index = latenz_icc_ring_late_reader(self);
+    if (self->index == self->readers) continue;
+    reader = licc_peer_of(self->sides + (1u + self->index) * LICC_SIDE);
+    result = licc_wait(&self->endpoint, &reader, licc_ring_reader_ready, self, deadline);
+    if (result != LATENZ_ICC_OK) return result;
+  }
+  return LATENZ_ICC_OK;
+}
+/* Writes as soon as every lossless reader has a slot free; otherwise nothing was written. */
+static inline latenz_icc_result latenz_icc_ring_write(latenz_icc_ring* self, const void* message,
+                                                      const latenz_icc_deadline* deadline) {
+  const latenz_icc_result result = licc_ring_await_slot(self, deadline);
+  if (result == LATENZ_ICC_OK) licc_ring_put(self, message, 1);
+  return result;
+}
+/* Where the next message may be made in place, seen by nobody before `publish`; null if there is no
+ * slot free. A loan that is not published is the next one's. Wait-free. */
+static inline void* latenz_icc_ring_try_loan(latenz_icc_ring* self) {
+  if (licc_ring_free(self) == 0) return NULL;
+  licc_ring_begin(self, self->number + 1u);
+  self->held = true;
+  return licc_ring_slot(self, self->number + 1u);
+}
+/* Makes what was lent last the newest message; once for each loan. Wait-free. */
+static inline void latenz_icc_ring_publish(latenz_icc_ring* self) {
+  if (self->held) {
+    self->held = false;
+    licc_ring_tell(self, 1);
+  }
+}
+
+static inline void licc_ring_go_to_newest(latenz_icc_ring* self) {
+  self->number = LATENZ_ICC_LOAD_ACQUIRE(licc_at(self->data, 0));
+  self->seen = self->number;
+  LATENZ_ICC_STORE_RELEASE(licc_ring_taken(self, self->index), self->number);
+}
+/* A restarted reader goes on behind what is there. */
+static inline bool latenz_icc_ring_reader(latenz_icc_ring* self, void* memory, size_t size,
+                                          const latenz_icc_shape* shape, const char* name,
+                                          uint32_t reader, latenz_icc_problem* problem) {
+  uint32_t taken_before;
+  if (!licc_ready(problem, memory, size, shape, name, reader)) return false;
+  if (shape->readers == 0) {
+    problem->flaw = LATENZ_ICC_READER;
+    problem->here = reader;
+    return false;
+  }
+  licc_ring_open(self, memory, shape, 1u + reader);
+  self->index = reader;
+  self->peer = licc_peer_of(self->sides);
+  taken_before = LATENZ_ICC_LOAD_RELAXED(licc_ring_taken(self, reader));
+  licc_ring_go_to_newest(self);
+  if (self->endpoint.epoch != 1) licc_count_dropped(&self->endpoint, self->number - taken_before);
+  licc_enter(&self->endpoint);
+  LATENZ_ICC_FULL_FENCE(); /* from here on the writer waits for this reader */
+  licc_ring_go_to_newest(self);
+  return true;
+}
+static inline bool licc_ring_is_there(void* object) {
+  latenz_icc_ring* self = (latenz_icc_ring*)object;
+  if (self->seen == self->number) self->seen = LATENZ_ICC_LOAD_ACQUIRE(licc_at(self->data, 0));
+  return self->seen != self->number;
+}
+static inline latenz_icc_result licc_ring_look(latenz_icc_ring* self) {
+  if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
+  if (!licc_ring_is_there(self)) return licc_not_yet(&self->endpoint, LATENZ_ICC_EMPTY);
+  return self->seen - self->number <= self->slots ? LATENZ_ICC_OK : LATENZ_ICC_BUSY;
+}
+/* Messages were read: whole, unless the writer has left this reader behind. */
+static inline latenz_icc_result licc_ring_finish(latenz_icc_ring* self, uint32_t count) {
+  self->held = false;
+  LATENZ_ICC_ACQUIRE_FENCE();
+  if (LATENZ_ICC_LOAD_RELAXED(licc_ring_left(self, self->index)) == self->endpoint.epoch) {
+    return LATENZ_ICC_BUSY;
+  }
+  self->number += count;
+  LATENZ_ICC_STORE_RELEASE(licc_ring_taken(self, self->index), self->number);
+  LATENZ_ICC_NOTIFY();
+  return LATENZ_ICC_OK;
+}
+static inline latenz_icc_result licc_ring_copy(latenz_icc_ring* self, void* messages,
+                                               uint32_t count) {
+  unsigned char* to = (unsigned char*)messages;
+  uint32_t i;
+  for (i = 0; i < count; ++i) {
+    LATENZ_ICC_READ(to + (size_t)i * self->bytes, licc_ring_slot(self, self->number + 1u + i),
+                    self->bytes);
+  }
+  return licc_ring_finish(self, count);
+}
+/* Reads the next message: `ok`, `empty`, `peer restarted`, `busy` if the writer has left this reader
+ * behind (attach anew). Wait-free. */
+static inline latenz_icc_result latenz_icc_ring_try_read(latenz_icc_ring* self, void* message) {
+  const latenz_icc_result result = licc_ring_look(self);
+  return result == LATENZ_ICC_OK ? licc_ring_copy(self, message, 1) : result;
+}
+/* Reads as many messages as are known to be there, at most `*count`: `ok` and how many in `*count`,
+ * at least one; otherwise as `try_read`. Wait-free. */
+static inline latenz_icc_result latenz_icc_ring_try_read_some(latenz_icc_ring* self, void* messages,
+                                                              uint32_t* count) {
+  const uint32_t wanted = *count;
+  latenz_icc_result result = LATENZ_ICC_OK;
+  if (wanted == 0) return result;
+  *count = 0;
+  result = licc_ring_look(self);
+  if (result == LATENZ_ICC_OK) {
+    const uint32_t there = self->seen - self->number;
+    const uint32_t taken = there < wanted ? there : wanted;
+    result = licc_ring_copy(self, messages, taken);
+    if (result == LATENZ_ICC_OK) *count = taken;
+  }
+  return result;
+}
+/* Reads the next message as soon as it is there. */
+static inline latenz_icc_result latenz_icc_ring_read(latenz_icc_ring* self, void* message,
+                                                     const latenz_icc_deadline* deadline) {
+  const latenz_icc_result result =
+      licc_wait(&self->endpoint, &self->peer, licc_ring_is_there, self, deadline);
+  if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
+  if (result != LATENZ_ICC_OK) return result;
+  if (self->seen - self->number > self->slots) return LATENZ_ICC_BUSY;
+  return licc_ring_copy(self, message, 1);
+}
+/* The next message where it stands; it stays until `release`. `*message` is null unless `ok`.
+ * Wait-free. */
+static inline latenz_icc_result latenz_icc_ring_try_take(latenz_icc_ring* self,
+                                                         const void** message) {
+  const latenz_icc_result result = licc_ring_look(self);
+  *message = result == LATENZ_ICC_OK ? licc_ring_slot(self, self->number + 1u) : NULL;
+  self->held = result == LATENZ_ICC_OK;
+  return result;
+}
+/* Gives the slot taken last back: `ok`, `empty` if none was taken, `busy` if what was read there may
+ * be torn, since the writer has left this reader behind meanwhile. Wait-free. */
+static inline latenz_icc_result latenz_icc_ring_release(latenz_icc_ring* self) {
+  return self->held ? licc_ring_finish(self, 1) : LATENZ_ICC_EMPTY;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,49 @@
+// The channels of latenz/icc.h behind the names of those for C++, so that the same scenarios and
+// mutants run over them: what is explored is the header for C as it is shipped, its accesses made
+// by the explorer.
+#pragma once
+
+#include "access.hpp"
+
+namespace latenz::explorer {
+
+// How payloads are accessed, as the scenario's policy says.
+inline bool c_payload_is_relaxed = false;
+
+inline void c_write(void* shared, const void* own, std::size_t bytes) {
+  c_payload_is_relaxed ? RelaxedPayload::write(shared, own, bytes)
+                       : PlainPayload::write(shared, own, bytes);
+}
+inline void c_read(void* own, const void* shared, std::size_t bytes) {
+  c_payload_is_relaxed ? RelaxedPayload::read(own, shared, bytes)
+                       : PlainPayload::read(own, shared, bytes);
+}
+
+}  // namespace latenz::explorer
+
+#define LATENZ_ICC_LOAD_RELAXED(word) latenz::explorer::ExploredOrder::load_relaxed(*(word))
+#define LATENZ_ICC_LOAD_ACQUIRE(word) latenz::explorer::ExploredOrder::load_acquire(*(word))
+#define LATENZ_ICC_STORE_RELAXED(word, value) \
+  latenz::explorer::ExploredOrder::store_relaxed(*(word), (value))
+#define LATENZ_ICC_STORE_RELEASE(word, value) \
+  latenz::explorer::ExploredOrder::store_release(*(word), (value))
+#define LATENZ_ICC_ACQUIRE_FENCE() latenz::explorer::ExploredOrder::acquire_fence()
+#define LATENZ_ICC_RELEASE_FENCE() latenz::explorer::ExploredOrder::release_fence()
+#define LATENZ_ICC_FULL_FENCE() latenz::explorer::ExploredOrder::full_fence()
+#define LATENZ_ICC_WRITE(shared, own, bytes) latenz::explorer::c_write((shared), (own), (bytes))
+#define LATENZ_ICC_READ(own, shared, bytes) latenz::explorer::c_read((own), (shared), (bytes))
+#define LATENZ_ICC_PAUSE() ((void)0)
+#define LATENZ_ICC_LOOKS_PER_CHECK 1u
+#define LATENZ_ICC_CHECKS_PER_BEAT 1u
+
+#include "../c_endpoints.hpp"
+
+namespace latenz::icc::c::detail {
+
+template <class P>
+void choose_payload() {
+  latenz::explorer::c_payload_is_relaxed =
+      std::is_same_v<typename P::Memory, latenz::explorer::RelaxedPayload>;
+}
+
+}  // namespace latenz::icc::c::detail

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same as torture_languages.c in C++: torture_languages CHANNEL first|second FILE MESSAGES.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "latenz/icc/linux_memory.hpp"
+#include "patient.hpp"
+#include "robot.hpp"
+
+namespace {
+
+using namespace latenz::icc;
+using P = Platform<Coherent, StandardOrder, latenz::icc::tests::Patient>;
+using robot::State;
+
+std::uint32_t errors = 0;
+std::uint32_t messages = 0;
+const LinuxMemory* memory = nullptr;
+
+void require(bool right) { errors += right ? 0 : 1; }
+
+State state_of(std::uint32_t number) {
+  State state;
+  std::memset(&state, static_cast<int>(number % 251U), sizeof state);
+  state.time_ns = number;
+  return state;
+}
+void check(const State& got) {
+  const State wanted = state_of(static_cast<std::uint32_t>(got.time_ns));
+  require(std::memcmp(&got, &wanted, sizeof wanted) == 0);
+}
+
+template <class Endpoint, class... Index>
+Endpoint created(const char* name, Index... index) {
+  auto opened = Endpoint::create(memory->data(), memory->size(), name, index...);
+  if (!opened) std::exit(2);
+  return *opened;
+}
+template <class Endpoint, class... Index>
+Endpoint attached(Index... index) {
+  return *Endpoint::attach_until(memory->data(), memory->size(), Never{}, index...);
+}
+template <class Call>
+void insist(Call call) {
+  while (call() != Result::ok) {
+  }
+}
+
+void command(bool first) {
+  using Channel = robot::command<P>;
+  if (first) {
+    auto writer = created<Channel::Writer>("command");
+    for (std::uint32_t n = 1; n <= messages; ++n) {
+      insist([&] { return writer.write({.angle = static_cast<float>(n), .cycle = n}); });
+    }
+    return;
+  }
+  auto reader = attached<Channel::Reader>();
+  for (std::uint32_t n = 1; n <= messages; ++n) {
+    robot::Target target{};
+    insist([&] { return reader.read(target); });
+    require(target.cycle == n && target.angle == static_cast<float>(n));
+  }
+}
+
+void servo(bool first) {
+  using Channel = robot::servo<P>;
+  if (first) {
+    auto client = created<Channel::Client>("servo");
+    for (std::uint32_t n = 1; n <= messages; ++n) {
+      robot::Reached reached{};
+      insist([&] { return client.call({.angle = static_cast<float>(n), .cycle = n}, reached); });
+      require(reached.cycle == n + 1 && reached.angle == static_cast<float>(n));
+    }
+    return;
+  }
+  auto server = attached<Channel::Server>();
+  for (std::uint32_t n = 1; n <= messages; ++n) {
+    insist([&] {
+      return server.serve([&](const robot::Target& target) {
+        require(target.cycle == n);
+        return robot::Reached{.angle = target.angle, .cycle = n + 1};
+      });
+    });
+  }
+}
+
+void trace(bool first) {
+  using Channel = robot::trace<P>;
+  if (first) {
+    auto writer = created<Channel::Writer>("trace");
+    auto& reader =
+        latenz::icc::detail::Header<P>{memory->data()}.side(Channel::shape.field_count[0], 1);
+    while (StandardOrder::load_acquire(reader.presence.epoch) == 0) P::Wait::pause();
+    for (std::uint32_t n = 1; n <= messages; ++n) {
+      insist([&] { return writer.write(state_of(n)); });
+    }
+    return;
+  }
+  auto reader = attached<Channel::Reader>(std::uint32_t{0});
+  std::array<State, 3> got;
+  for (std::uint32_t n = 1; n <= messages;) {
+    std::size_t count = 0;
+    if (n % 2 == 0) {
+      const State* place = nullptr;
+      insist([&] { return reader.take_until(place, Never{}); });
+      check(*place);
+      require(place->time_ns == n++);
+      require(reader.release() == Result::ok);
+    } else if (reader.try_read_some(got, count) != Result::ok) {
+      P::Wait::pause();
+    }
+    for (const State& each : std::span(got).first(count)) {
+      check(each);
+      require(each.time_ns == n++);
+    }
+  }
+}
+
+void state(bool first) {
+  using Channel = robot::state<P>;
+  if (first) {
+    auto writer = created<Channel::Writer>("state");
+    for (std::uint32_t n = 1; n <= messages; ++n) writer.update(state_of(n));
+    return;
+  }
+  auto reader = attached<Channel::Reader>(std::uint32_t{1});
+  State got = state_of(0);
+  std::uint64_t last = 0;
+  while (got.time_ns < messages) {
+    if (reader.poll(got) == Freshness::updated) {
+      check(got);
+      require(got.time_ns > last);
+      last = got.time_ns;
+    } else {
+      P::Wait::pause();
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) return 2;
+  const std::string_view channel = argv[1];
+  const bool first = std::string_view(argv[2]) == "first";
+  const LinuxMemory mapped = LinuxMemory::file(argv[3]);
+  if (!mapped) return 2;
+  memory = &mapped;
+  messages = static_cast<std::uint32_t>(std::strtoul(argv[4], nullptr, 10));
+  if (channel == "command") command(first);
+  if (channel == "servo") servo(first);
+  if (channel == "trace") trace(first);
+  if (channel == "state") state(first);
+  std::printf("%u errors\n", errors);
+  return errors == 0 ? 0 : 1;
+}
