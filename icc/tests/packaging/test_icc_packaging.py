@@ -38,7 +38,7 @@ def installed(tmp_path_factory):
 
 
 def test_all_headers_are_installed_and_nothing_else_but_the_package(installed):
-    headers = {path.relative_to(ICC) for path in ICC.glob("include/**/*.hpp")}
+    headers = {path.relative_to(ICC) for path in ICC.glob("include/**/*.h*")}
     files = {path.relative_to(installed) for path in installed.rglob("*") if path.is_file()}
     package = {
         Path(f"share/cmake/latenz_icc/latenz_icc-config{end}.cmake") for end in ("", "-version")
