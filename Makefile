@@ -18,6 +18,8 @@ not_tidied += hdl/verification/mass/% hdl/simulation/compiled/%
 not_tidied += icc/examples/pair/%
 # compiled by bench/icc_throughput.py, with the peers that are installed
 not_tidied += icc/bench/%
+# compiled with what `latenz icc generate` writes, by its tests
+not_tidied += icc/tests/torture_languages.cpp
 # of the build for libFuzzer alone
 not_tidied += fuzz/native/libfuzzer.cpp
 
