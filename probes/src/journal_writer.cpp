@@ -38,13 +38,14 @@ static_assert(sizeof(FrameHeader) == 16);
 }  // namespace
 
 JournalWriter::JournalWriter(const std::filesystem::path& path, std::optional<unsigned> cpu,
-                             std::int64_t period_ns)
+                             std::int64_t period_ns, Content content)
     : file_(File::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)) {
   if (!file_.is_open()) {
     throw Failure(path.string() + ": " + std::strerror(errno) +
                   "; name another folder by --output");
   }
   FileHeader header;
+  header.version = static_cast<std::uint32_t>(content);
   header.cpu = cpu.value_or(no_cpu);
   header.period_ns = period_ns;
   if (const int error = write_whole(std::as_bytes(std::span(&header, 1))); error != 0) {
@@ -53,13 +54,12 @@ JournalWriter::JournalWriter(const std::filesystem::path& path, std::optional<un
   }
 }
 
-int JournalWriter::append(std::span<const Sample> samples) {
-  if (samples.empty()) {
+int JournalWriter::append_records(std::span<const std::byte> records, std::size_t count) {
+  if (count == 0) {
     return 0;
   }
-  const auto records = std::as_bytes(samples);
   FrameHeader header;
-  header.record_count = static_cast<std::uint32_t>(samples.size());
+  header.record_count = static_cast<std::uint32_t>(count);
   header.checksum = crc32(records);
   frame_.resize(sizeof header + records.size());
   std::memcpy(frame_.data(), &header, sizeof header);

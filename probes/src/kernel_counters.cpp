@@ -3,11 +3,8 @@
 
 #include <linux/bpf.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include <cstring>
-#include <span>
+#include "bpf_program.hpp"
 
 namespace latenz::probe {
 namespace {
@@ -36,21 +33,6 @@ constexpr std::array events{Event{interrupts, "irq_handler_entry"},
 
 constexpr unsigned load_immediate = BPF_LD | BPF_DW;     // | BPF_IMM, which is 0
 constexpr unsigned add_immediate = BPF_ALU64 | BPF_ADD;  // | BPF_K, which is 0
-
-long bpf(bpf_cmd command, bpf_attr& attributes) {
-  return syscall(SYS_bpf, command, &attributes, sizeof attributes);
-}
-
-bpf_insn instruction(unsigned code, unsigned destination, unsigned source, int offset,
-                     int constant) {
-  bpf_insn made{};
-  made.code = static_cast<std::uint8_t>(code);
-  made.dst_reg = destination & 0xFU;
-  made.src_reg = source & 0xFU;
-  made.off = static_cast<std::int16_t>(offset);
-  made.imm = constant;
-  return made;
-}
 
 /// Assembles one program. Registers: r6 the event's arguments, r7 this CPU's `CpuCounters`.
 class Program {
@@ -97,9 +79,9 @@ class Program {
     append(BPF_JMP | BPF_EXIT, 0);
     bpf_attr attributes{};
     attributes.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT;
-    attributes.insns = reinterpret_cast<std::uint64_t>(code_.data());
+    attributes.insns = bpf_pointer(code_.data());
     attributes.insn_cnt = static_cast<std::uint32_t>(code_.size());
-    attributes.license = reinterpret_cast<std::uint64_t>("Apache-2.0");
+    attributes.license = bpf_pointer("Apache-2.0");
     return File(static_cast<int>(bpf(BPF_PROG_LOAD, attributes)));
   }
 
@@ -108,7 +90,7 @@ class Program {
 
   void append(unsigned code, unsigned destination, unsigned source = 0, int offset = 0,
               int constant = 0) {
-    code_.push_back(instruction(code, destination, source, offset, constant));
+    code_.push_back(bpf_instruction(code, destination, source, offset, constant));
   }
 
   void call(bpf_func_id helper) { append(BPF_JMP | BPF_CALL, 0, 0, 0, helper); }
@@ -125,13 +107,8 @@ KernelCounters::~KernelCounters() {
 }
 
 bool KernelCounters::map_memory() {
-  bpf_attr attributes{};
-  attributes.map_type = BPF_MAP_TYPE_ARRAY;
-  attributes.key_size = sizeof(std::uint32_t);
-  attributes.value_size = most_cpus * sizeof(CpuCounters);
-  attributes.max_entries = 1;
-  attributes.map_flags = BPF_F_MMAPABLE;
-  map_ = File(static_cast<int>(bpf(BPF_MAP_CREATE, attributes)));
+  map_ = create_bpf_map(BPF_MAP_TYPE_ARRAY, sizeof(std::uint32_t), most_cpus * sizeof(CpuCounters),
+                        1, BPF_F_MMAPABLE);
   if (!map_.is_open()) {
     return false;
   }
@@ -157,7 +134,7 @@ bool KernelCounters::attach_program(std::size_t kind, std::string_view event) {
     return false;
   }
   bpf_attr attributes{};
-  attributes.raw_tracepoint.name = reinterpret_cast<std::uint64_t>(event.data());
+  attributes.raw_tracepoint.name = bpf_pointer(event.data());
   attributes.raw_tracepoint.prog_fd = static_cast<std::uint32_t>(loaded.descriptor());
   File link(static_cast<int>(bpf(BPF_RAW_TRACEPOINT_OPEN, attributes)));
   if (!link.is_open()) {

@@ -25,11 +25,9 @@
 
 #include "failure.hpp"
 #include "program.hpp"
-#include "trace_dat.hpp"
-#include "trace_perf.hpp"
+#include "trace_read.hpp"
 #include "trace_reasons.hpp"
 #include "trace_summary.hpp"
-#include "trace_text.hpp"
 #include "trace_words.hpp"
 
 namespace latenz::trace {
@@ -180,22 +178,7 @@ Clock parse_clock(std::string_view text) {
 
 Description read(const FileSource& file, Consumer& to, bool wants_functions, const Clock& clock) {
   Moved consumer(to, clock);
-  std::array<std::uint8_t, dat_magic.size()> start{};
-  const bool is_dat =
-      file.read_some(0, start) == start.size() && std::ranges::equal(start, dat_magic);
-  if (is_dat) {
-    TraceDat trace(file);
-    trace.read(consumer, wants_functions, clock.is_of_host);
-    return trace.description();
-  }
-  if (is_perf(start)) {
-    TracePerf trace(file);
-    trace.read(consumer);
-    return trace.description();
-  }
-  TraceText trace(file);
-  trace.read(consumer);
-  return trace.description();
+  return read_trace(file, consumer, wants_functions, clock.is_of_host);
 }
 
 void write(probe::Json& json, const Description& description) {

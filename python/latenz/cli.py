@@ -17,6 +17,7 @@ from latenz.terminal import guarded
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 VERBS = (
     "run",
+    "attach",
     "show",
     "import",
     "export",

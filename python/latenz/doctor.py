@@ -77,7 +77,7 @@ def diagnose() -> Diagnosis:
             cannot.append({"what": what, "why": obstacle.reason, "fix": obstacle.fix})
 
     for name, engine in ENGINES.items():
-        settings = engine.settings_type.model_validate({"engine": name})
+        settings = engine.settings_type.model_validate({"engine": name, **engine.needed()})
         sort(f"{engine.measures} ({name})", engine.obstacle(settings))
     for name, stressor in STRESSORS.items():
         load = stressor.settings_type.model_validate({"kind": name})

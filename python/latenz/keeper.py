@@ -69,6 +69,10 @@ class KeptProgram:
         """Whether the program (or a descendant of it) still runs."""
         return self._keeper.poll() is None
 
+    def processes(self) -> list[int]:
+        """Return the numbers of the program and of everything it has started that still runs."""
+        return _descendants(self._keeper.pid)
+
     def stop(self) -> int:
         """Interrupt the program and wait for its end; harmless if it has ended.
 

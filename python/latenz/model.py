@@ -5,8 +5,8 @@ forms (`SampleSet.form`), according to what its source kept:
 
 `samples`
     every latency: columns `latency_ns` (int64), optionally `t_ns` (int64, when), `missed`
-    (int64, activations skipped right after this sample because it was late) and `handling`
-    (int64, number in `HANDLINGS`);
+    (int64, activations skipped right after this sample because it was late), `handling`
+    (int64, number in `HANDLINGS`) and those of `CYCLE_COLUMNS` (int64);
 `histogram`
     cells: columns `latency_ns` (int64, the lowest value of the cell), `width_ns` (int64) and
     `count` (int64);
@@ -50,6 +50,22 @@ HANDLINGS: tuple[Handling, ...] = get_args(Handling)
 """How an interrupt of a partition was handled, decided when it arrives: `direct` in its own
 partition's slot, `interposed` in a foreign one with the monitor's grant, `delayed` to the own one
 without."""
+
+CYCLE_COLUMNS = (
+    "response_ns",
+    "execution_ns",
+    "ready_ns",
+    "blocked_ns",
+    "timer_late_ns",
+    "interrupts_ns",
+    "preemptions",
+    "blocks",
+    "faults",
+    "migrations",
+)
+"""What is known of each cycle of a running program, beside its latency: due until done, on a CPU,
+ready without one, asleep within the cycle, due until woken (these four make up the response);
+how much of `execution_ns` interrupts took; and how often each thing happened."""
 
 
 class TimeBase(StrEnum):

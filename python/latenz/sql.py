@@ -21,7 +21,7 @@ from pyarrow.fs import LocalFileSystem
 from latenz.errors import BadInput
 from latenz.files import scratch_place
 from latenz.importers.opening import open_sample_sets
-from latenz.model import HANDLINGS, SampleSet
+from latenz.model import CYCLE_COLUMNS, HANDLINGS, SampleSet
 from latenz.statistics.cells import read_cells
 from latenz.store.activations import COLUMNS as ACTIVATION_COLUMNS
 from latenz.store.activations import activations_part, quoted
@@ -39,6 +39,7 @@ SAMPLES = pa.schema(
         ("handling", pa.string()),
         ("width_ns", pa.int64()),
         ("count", pa.int64()),
+        *((name, pa.int64()) for name in CYCLE_COLUMNS),
     ]
 )
 _CONFINED: dict[str, str | bool | int | float | list[str]] = {

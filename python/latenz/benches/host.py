@@ -124,9 +124,11 @@ class _Measurement:
             after = environment.moment()
             load_status = self.stressor.stop()
             late = self._late()
+        outcome = self._outcome()
         return {
-            **self._outcome(),
+            **outcome,
             **late,
+            **_with_remedies(self.engine.account()),
             "started": started,
             "duration_ns": self.condition.duration_ns,
             "engine": {
@@ -219,6 +221,16 @@ class _Measurement:
             return {"state": failed, "reason": str(mistake), "notes": notes}
         stored = [each.metadata.name for each in self.collected]
         return {"state": state, "sample_sets": stored, "notes": notes}
+
+
+def _with_remedies(account: dict[str, Any]) -> dict[str, Any]:
+    """Say of causes that an engine told what removes or shortens them."""
+    from latenz.traces.advice import remedy
+
+    for cause in account.get("causes", ()):
+        known = remedy(cause["cause"])
+        cause.update(tunings=list(known.tunings), advice=known.advice)
+    return account
 
 
 _TABLES = ("interrupts", "softirqs")

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from latenz import extensions
+from latenz.engines.attach import Attach
 from latenz.engines.base import Engine, Task
 from latenz.engines.cyclictest import Cyclictest
 from latenz.engines.intercore import Intercore, IntercoreSettings
@@ -18,7 +19,7 @@ from latenz.obstacle import Obstacle
 
 _OWN: tuple[type[Engine[Any]], ...] = (
     *(Wakeup, Cyclictest, Oslat, Timerlat, XenomaiLatency),
-    *(Intercore, Robot),
+    *(Intercore, Robot, Attach),
 )
 
 ENGINES: dict[str, type[Engine[Any]]] = {
@@ -43,7 +44,7 @@ else:
 """Settings of any engine, told apart by `engine`."""
 
 PROBE_SETTINGS: dict[str, type[EngineSettings | InterruptSettings]] = {
-    **{name: engine.settings_type for name, engine in ENGINES.items()},
+    **{name: engine.settings_type for name, engine in ENGINES.items() if name != "attach"},
     "interrupt": InterruptSettings,
 }
 """Settings of every engine that needs none, by its name."""

@@ -66,6 +66,11 @@ class Engine(Activity, Generic[SettingsT]):
         self.notes: tuple[str, ...] = ()
 
     @classmethod
+    def needed(cls) -> dict[str, Any]:
+        """Return settings with which it can be tried, where it cannot do without any."""
+        return {}
+
+    @classmethod
     @abstractmethod
     def obstacle(cls, settings: SettingsT) -> Obstacle | None:
         """Return why this engine cannot measure here, or None if it can."""
@@ -77,6 +82,10 @@ class Engine(Activity, Generic[SettingsT]):
         Raises:
             BadInput: The program left nothing that can be read.
         """
+
+    def account(self) -> dict[str, Any]:
+        """Return what the run tells of the condition besides its samples, after `collect`."""
+        return {}
 
     @classmethod
     def warm_up_ns(cls, settings: SettingsT) -> int:  # noqa: ARG003 - most have none

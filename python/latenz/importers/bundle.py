@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from latenz.importers.sets import check_bounds
 from latenz.importers.source import Source
-from latenz.model import Form, Metadata, SampleSet
+from latenz.model import CYCLE_COLUMNS, Form, Metadata, SampleSet
 
-COLUMNS = ("t_ns", "latency_ns", "missed", "width_ns", "count")
+COLUMNS = ("t_ns", "latency_ns", "missed", *CYCLE_COLUMNS, "width_ns", "count")
 _NEEDED = {"samples": {"latency_ns"}, "histogram": {"latency_ns", "width_ns", "count"}}
 
 

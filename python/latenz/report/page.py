@@ -21,6 +21,7 @@ from latenz.model import Deadline
 from latenz.page.embedded import ASSETS, content_policy, json_script, plotly_code, templates
 from latenz.provenance import all_of, moment
 from latenz.report import words
+from latenz.report.attached import attached_programs
 from latenz.report.bounds import Model, bounds_section
 from latenz.report.causes import traced_conditions
 from latenz.report.collect import Progress, View, collect
@@ -182,6 +183,11 @@ def content(runs: Sequence[ReportedRun], views: list[View]) -> dict[str, Any]:
             each
             for prefix, _, info, _ in recorded
             for each in traced_conditions(prefix, info.conditions)
+        ],
+        "attached": [
+            each
+            for prefix, _, info, _ in recorded
+            for each in attached_programs(prefix, info.conditions)
         ],
         "worst": _worst(views),
         "notes": _notes(views),

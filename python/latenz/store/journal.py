@@ -5,6 +5,9 @@ i64 period_ns (0: not periodic), i64 reserved. CPU 0xFFFFFFFF: the samples have 
 Then frames: u32 magic "LFRM", u32 record count, u32 CRC-32 of the records, u32 reserved; then that
 many records of two i64: `t_ns`, when the activation was due, and `latency_ns`. Due times lie whole
 periods apart, so the activations skipped after a late one follow from the next due time.
+
+Version 2 holds cycles of running programs: records of 64 bytes, `CYCLE`. Those of partial cycles
+tell only when they were due: they are no samples, and were not missed.
 """
 
 import mmap
@@ -18,16 +21,34 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from latenz.errors import BadInput
-from latenz.model import Metadata, SampleSet, TimeBase
+from latenz.model import CYCLE_COLUMNS, Metadata, SampleSet, TimeBase
 
 MAGIC = b"LATENZJ1"
-VERSION = 1
 _HEADER = struct.Struct("<8sIIqq")
 _FRAME = struct.Struct("<IIII")
 _NO_CPU = 0xFFFFFFFF
 _CPUS = 1 << 31  # the kernel numbers them by an int
 _FRAME_MAGIC = 0x4D52464C
 RECORD = np.dtype([("t_ns", "<i8"), ("latency_ns", "<i8")])
+CYCLE = np.dtype(
+    [
+        *RECORD.descr,
+        ("response_ns", "<i8"),
+        ("execution_ns", "<i8"),
+        ("blocked_ns", "<i8"),
+        ("timer_late_ns", "<i8"),
+        ("interrupts_ns", "<i8"),
+        ("preemptions", "<u2"),
+        ("blocks", "<u2"),
+        ("faults", "<u2"),
+        ("migrations", "u1"),
+        ("flags", "u1"),
+    ]
+)
+VERSION = 1
+"""Of journals whose records are `RECORD`."""
+_RECORDS = {VERSION: RECORD, 2: CYCLE}
+_PARTIAL = 1  # of `flags`
 _BATCH_RECORDS = 1 << 20
 COLUMNS = ("latency_ns", "t_ns", "missed")
 
@@ -41,6 +62,7 @@ class Journal:
         cpu: The CPU it was recorded on; None: on any.
         period_ns: Distance of the due times; 0 if they are not periodic.
         damaged_bytes: Bytes after the last whole frame, known after a full pass.
+        columns: What `batches` gives.
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,14 +74,23 @@ class Journal:
             raise BadInput("is not a Latenz journal", str(path), "its first bytes are LATENZJ1")
         _, version, cpu, self.period_ns, _ = _HEADER.unpack(head)
         self.cpu: int | None = None if cpu == _NO_CPU else cpu
-        if version != VERSION:
-            raise BadInput(f"has journal version {version}", str(path), f"known is {VERSION}")
+        if version not in _RECORDS:
+            known = " and ".join(map(str, _RECORDS))
+            raise BadInput(f"has journal version {version}", str(path), f"known are {known}")
+        self._record = _RECORDS[version]
         if not 0 <= self.period_ns < 2**62:
             raise BadInput(
                 f"has a period of {self.period_ns} ns", str(path), "0 to 2^62 - 1 can be"
             )
         if self.cpu is not None and self.cpu >= _CPUS:
             raise BadInput(f"is of CPU {self.cpu}", str(path), f"0 to {_CPUS - 1} can be")
+        self.columns = COLUMNS if self.period_ns else COLUMNS[:2]
+        if self._record is CYCLE:
+            self.columns = (*self.columns, *CYCLE_COLUMNS)
+
+    def count(self) -> int:
+        """Return how many samples it holds; afterwards `damaged_bytes` is known."""
+        return sum(int(self._whole(frame).sum()) for frame in self.frames())
 
     def frames(self) -> Iterator[Records]:
         """Give the records of each whole frame; stop at the first that is cut short or damaged."""
@@ -70,13 +101,13 @@ class Journal:
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
         ):
             place = _HEADER.size
-            while (end := _frame_end(content, place)) is not None:
-                yield np.frombuffer(content[place + _FRAME.size : end], dtype=RECORD)
+            while (end := _frame_end(content, place, self._record.itemsize)) is not None:
+                yield np.frombuffer(content[place + _FRAME.size : end], dtype=self._record)
                 place = end
             self.damaged_bytes = len(content) - place
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Give batches of `COLUMNS`, about a million samples each."""
+        """Give batches of `columns`, about a million samples each."""
         held: list[Records] = []
         count = 0
         for frame in self.frames():
@@ -94,24 +125,37 @@ class Journal:
         following = np.append(t_ns[1:], t_ns[-1:] + self.period_ns)
         if next_due_ns is not None:
             following[-1] = next_due_ns
+        # Due times of a program's cycles may lie a little off their grid.
+        half_ns = self.period_ns // 2 if self._record is CYCLE else 0
         missed = (
-            np.maximum((following - t_ns) // self.period_ns - 1, 0)
+            np.maximum((following - t_ns + half_ns) // self.period_ns - 1, 0)
             if self.period_ns
             else np.zeros(len(t_ns), dtype=np.int64)
         )
-        latency_ns = np.ascontiguousarray(records["latency_ns"])
-        return pa.RecordBatch.from_arrays(
-            [pa.array(latency_ns), pa.array(t_ns), pa.array(missed)], names=list(COLUMNS)
-        )
+        whole = self._whole(records)
+        values = {"missed": missed[whole]}
+        for name in set(self.columns) - {"missed", "ready_ns"}:
+            values[name] = records[name][whole].astype("i8")
+        if self._record is CYCLE:
+            shares = ("timer_late_ns", "execution_ns", "blocked_ns")
+            values["ready_ns"] = values["response_ns"] - sum(values[name] for name in shares)
+        return pa.RecordBatch.from_pydict({name: pa.array(values[name]) for name in self.columns})
+
+    def _whole(self, records: Records) -> npt.NDArray[np.bool_]:
+        """Tell which records are samples."""
+        if self._record is RECORD:
+            return np.ones(len(records), dtype=bool)
+        whole: npt.NDArray[np.bool_] = (records["flags"] & _PARTIAL) == 0
+        return whole
 
 
-def _frame_end(content: mmap.mmap, place: int) -> int | None:
+def _frame_end(content: mmap.mmap, place: int, record_bytes: int) -> int | None:
     """Return where the frame at `place` ends, or None if it is not whole."""
     if place + _FRAME.size > len(content):
         return None
     magic, count, checksum, _ = _FRAME.unpack_from(content, place)
     start = place + _FRAME.size
-    end = start + int(count) * RECORD.itemsize
+    end = start + int(count) * record_bytes
     if magic != _FRAME_MAGIC or end > len(content):
         return None
     return end if zlib.crc32(content[start:end]) == checksum else None
@@ -120,14 +164,13 @@ def _frame_end(content: mmap.mmap, place: int) -> int | None:
 def journal_sample_set(path: Path, metadata: Metadata) -> SampleSet:
     """Return a journal's samples under the given metadata."""
     journal = Journal(path)
-    columns = COLUMNS if journal.period_ns else COLUMNS[:2]
 
     def batches(wanted: list[str]) -> Iterator[pa.RecordBatch]:
-        chosen = [name for name in wanted if name in columns]
+        chosen = [name for name in wanted if name in journal.columns]
         for batch in journal.batches():
             yield batch.select(chosen)
 
-    return SampleSet(metadata, "samples", batches, columns)
+    return SampleSet(metadata, "samples", batches, journal.columns)
 
 
 def open_journal(path: Path) -> SampleSet:

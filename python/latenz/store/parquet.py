@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from latenz.errors import BadInput, first_mistake
 from latenz.files import replacing
-from latenz.model import Form, Metadata, SampleSet, TimeBase
+from latenz.model import CYCLE_COLUMNS, Form, Metadata, SampleSet, TimeBase
 
 KEY = b"latenz"
 ROW_GROUP = 1 << 20
-_KNOWN = ("latency_ns", "t_ns", "missed", "handling", "width_ns", "count")
+_KNOWN = ("latency_ns", "t_ns", "missed", "handling", *CYCLE_COLUMNS, "width_ns", "count")
 DAMAGES = (OSError, UnicodeDecodeError, pa.ArrowException)
 """What reading a file raises that is no sound Parquet file."""
 _NO_TIME_BASE = "the file states no time base; taken for silicon"

@@ -286,8 +286,7 @@ def open_recording(folder: Path, metadata: Metadata) -> SampleSet | None:
 
 def _open_samples(path: Path, metadata: Metadata) -> SampleSet | None:
     journal = Journal(path)
-    n = sum(len(frame) for frame in journal.frames())
-    if n == 0:
+    if journal.count() == 0:
         return None
     if journal.damaged_bytes:
         lost = f"{journal.damaged_bytes} damaged bytes at the end of the journal were left out"

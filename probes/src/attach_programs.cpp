@@ -1,0 +1,728 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach_programs.hpp"
+
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <span>
+
+#include "failure.hpp"
+#include "trace_format.hpp"
+
+namespace latenz::attach {
+
+using probe::BpfAssembler;
+using probe::Failure;
+using Size = BpfAssembler::Size;
+using If = BpfAssembler::If;
+
+/// Written on its own CPU only, but for `watching`.
+struct alignas(128) Programs::Cpu {
+  std::uint64_t timer_active;  ///< a timer's handler runs
+  std::uint64_t timer_due;     ///< of that timer, by its own clock; 0: not known
+  std::uint64_t timer_now;     ///< of the timer's clock when its handler was called
+  std::uint64_t timer_function;
+  std::uint64_t interrupt_began;  ///< 0: none is handled
+  std::uint64_t interrupt_number;
+  std::uint64_t softirq_began;  ///< 0: none is handled
+  std::uint64_t softirq_vector;
+  std::uint64_t stolen_before_softirq;
+  std::uint64_t stolen;
+  std::uint64_t watching;  ///< a watched thread is ready here
+  std::uint64_t lost;
+};
+
+namespace {
+
+constexpr unsigned most_cpus = 1024;
+constexpr int cpu_bits = 7;
+constexpr std::uint32_t most_threads = 1024;
+constexpr std::uint32_t most_timers = 8192;
+constexpr std::uint32_t ring_bytes = 4U << 20U;
+
+/// What the programs keep for each thread.
+struct Thread {
+  std::uint32_t is_deadline;
+  std::uint32_t unused;
+  std::int64_t call;
+  std::uint64_t argument_0;
+  std::uint64_t argument_1;
+  std::uint64_t all_calls;
+  Programs::Calls calls;  ///< how often each system call was made
+};
+struct Timer {
+  std::uint64_t due;
+  std::uint32_t owner;  ///< of SCHED_DEADLINE, whom no waking tells of; 0: all others
+  std::uint32_t unused;
+};
+
+constexpr unsigned stack = 10;
+constexpr unsigned context = 6;
+constexpr unsigned cpu = 7;
+constexpr unsigned thread = 8;
+constexpr int record = -64;
+constexpr int record_bytes = sizeof(Event);
+constexpr int key = -72;
+constexpr int timer_value = -88;
+constexpr int second_key = -96;
+
+constexpr int in_record(std::size_t offset) { return record + static_cast<int>(offset); }
+constexpr int of(std::size_t offset) { return static_cast<int>(offset); }
+
+[[noreturn]] void refuse(const std::string& what, int error) {
+  std::string remedy = "; see latenz doctor";
+  if (error == EPERM || error == EACCES) {
+    std::ifstream file("/sys/kernel/security/lockdown");
+    std::string text;
+    std::getline(file, text);
+    if (text.find("[confidentiality]") != std::string::npos) {
+      remedy =
+          ": the kernel is locked down (confidentiality); boot with lockdown=integrity or none";
+    } else if (geteuid() != 0) {
+      remedy = "; run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN";
+    } else {
+      remedy =
+          ": this container or service lacks CAP_BPF and CAP_PERFMON (before Linux 5.8 "
+          "CAP_SYS_ADMIN); start it with --cap-add=BPF --cap-add=PERFMON, or outside";
+    }
+  } else if (error == ENOSYS) {
+    remedy = ": this kernel has no BPF; boot one with CONFIG_BPF_SYSCALL=y";
+  }
+  throw Failure(what + " is refused (" + std::strerror(error) + ")" + remedy);
+}
+
+probe::File opened(probe::File file, const char* what) {
+  if (!file.is_open()) refuse(what, errno);
+  return file;
+}
+
+long perf_event_open(perf_event_attr& attributes, int pid, int on_cpu) {
+  return syscall(SYS_perf_event_open, &attributes, pid, on_cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void copy_name(BpfAssembler& code, int from) {
+  for (const int part : {0, 8}) {
+    code.load(Size::dword, 1, context, from + part);
+    code.store(Size::dword, stack, in_record(offsetof(Event, comm)) + part, 1);
+  }
+}
+
+void copy_field(BpfAssembler& code, Size size, int from, std::size_t to) {
+  code.load(size, 1, context, from).store(size, stack, in_record(to), 1);
+}
+
+void clear_record(BpfAssembler& code) {
+  for (int part = 0; part < record_bytes; part += 8) {
+    code.store_constant(Size::dword, stack, record + part, 0);
+  }
+}
+
+}  // namespace
+
+Programs::~Programs() {
+  if (cpu_memory_ != nullptr) munmap(cpu_memory_, most_cpus * sizeof(Cpu));
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  if (consumer_ != nullptr) munmap(consumer_, page);
+  if (producer_ != nullptr) {
+    munmap(const_cast<std::byte*>(producer_), page + 2UL * ring_bytes);  // NOLINT: as mmap gave it
+  }
+}
+
+void Programs::attach(const std::filesystem::path& tracefs, bool count_cost) {
+  static_assert(sizeof(Cpu) == 1U << cpu_bits);
+  tracefs_ = tracefs;
+  make_maps();
+  if (count_cost) {
+    bpf_attr attributes{};
+    attributes.enable_stats.type = BPF_STATS_RUN_TIME;
+    statistics_ = probe::File(static_cast<int>(probe::bpf(BPF_ENABLE_STATS, attributes)));
+  }
+  attach_to("timer/hrtimer_start", true, &Programs::write_timer_start);
+  attach_to("timer/hrtimer_expire_entry", true, &Programs::write_timer_entry);
+  attach_to("timer/hrtimer_expire_exit", true, &Programs::write_timer_exit);
+  attach_to("irq/irq_handler_entry", false, &Programs::write_interrupt_entry);
+  attach_to("irq/irq_handler_exit", false, &Programs::write_interrupt_exit);
+  attach_to("irq/softirq_entry", false, &Programs::write_softirq_entry);
+  attach_to("irq/softirq_exit", false, &Programs::write_softirq_exit);
+  attach_to("raw_syscalls/sys_enter", false, &Programs::write_call_entry);
+  attach_to("raw_syscalls/sys_exit", false, &Programs::write_call_exit);
+  attach_to("exceptions/page_fault_user", false, &Programs::write_fault);
+  attach_to("sched/sched_process_fork", false, &Programs::write_fork);
+  attach_to("vmscan/mm_vmscan_direct_reclaim_begin", false, &Programs::write_reclaim_begin);
+  attach_to("vmscan/mm_vmscan_direct_reclaim_end", false, &Programs::write_reclaim_end);
+  attach_to("sched/sched_process_exit", false, &Programs::write_gone);
+  attach_to("sched/sched_waking", true, &Programs::write_waking);
+  attach_to("sched/sched_switch", true, &Programs::write_switch);
+}
+
+void Programs::make_maps() {
+  threads_ = opened(
+      probe::create_bpf_map(BPF_MAP_TYPE_HASH, sizeof(std::uint32_t), sizeof(Thread), most_threads),
+      "BPF");
+  timers_ = opened(probe::create_bpf_map(BPF_MAP_TYPE_LRU_HASH, sizeof(std::uint64_t),
+                                         sizeof(Timer), most_timers),
+                   "BPF");
+  cpus_ = opened(probe::create_bpf_map(BPF_MAP_TYPE_ARRAY, sizeof(std::uint32_t),
+                                       most_cpus * sizeof(Cpu), 1, BPF_F_MMAPABLE),
+                 "BPF");
+  ring_ = opened(probe::create_bpf_map(BPF_MAP_TYPE_RINGBUF, 0, 0, ring_bytes), "BPF's ring");
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* cpus = mmap(nullptr, most_cpus * sizeof(Cpu), PROT_READ | PROT_WRITE, MAP_SHARED,
+                    cpus_.descriptor(), 0);
+  if (cpus == MAP_FAILED) refuse("memory of BPF", errno);
+  cpu_memory_ = static_cast<Cpu*>(cpus);
+  void* consumer = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, ring_.descriptor(), 0);
+  if (consumer == MAP_FAILED) refuse("memory of BPF's ring", errno);
+  consumer_ = static_cast<std::byte*>(consumer);
+  // The kernel maps the data twice in a row, so that no record is cut by the ring's end.
+  const void* producer = mmap(nullptr, page + 2UL * ring_bytes, PROT_READ, MAP_SHARED,
+                              ring_.descriptor(), static_cast<off_t>(page));
+  if (producer == MAP_FAILED) refuse("memory of BPF's ring", errno);
+  producer_ = static_cast<const std::byte*>(producer);
+}
+
+Programs::Offsets Programs::offsets_of(std::string_view tracepoint) const {
+  const std::string text = content_of(tracefs_ / "events" / tracepoint / "format");
+  Offsets found;
+  if (const auto format = trace::parse_format(text)) {
+    for (const trace::Field& field : format->fields) {
+      found[field.name] = static_cast<int>(field.offset);
+    }
+  }
+  return found;
+}
+
+void Programs::attach_to(std::string_view tracepoint, bool is_needed,
+                         void (Programs::*write)(BpfAssembler&, const Offsets&)) {
+  const std::string name(tracepoint);
+  const std::string number = content_of(tracefs_ / "events" / tracepoint / "id");
+  const Offsets offsets = offsets_of(tracepoint);
+  int error = ENOENT;
+  if (!number.empty()) {
+    try {
+      BpfAssembler code;
+      (this->*write)(code, offsets);
+      Attached made{
+          .tracepoint = name, .program = code.load_program(BPF_PROG_TYPE_TRACEPOINT), .event = {}};
+      error = errno;
+      if (made.program.is_open()) {
+        perf_event_attr attributes{};
+        attributes.type = PERF_TYPE_TRACEPOINT;
+        attributes.size = sizeof attributes;
+        attributes.config = std::strtoull(number.c_str(), nullptr, 10);
+        attributes.sample_period = 1;
+        attributes.disabled = 1;  // the program runs on all CPUs; no samples are wanted
+        made.event = probe::File(
+            static_cast<int>(perf_event_open(attributes, -1, std::max(0, sched_getcpu()))));
+        error = errno;
+        if (made.event.is_open() && ioctl(made.event.descriptor(), PERF_EVENT_IOC_SET_BPF,
+                                          made.program.descriptor()) == 0) {
+          attached_.push_back(std::move(made));
+          return;
+        }
+        error = errno;
+      }
+    } catch (const std::out_of_range&) {  // the kernel's event has other fields
+      error = EPROTO;
+    }
+  }
+  if (is_needed) {
+    refuse("BPF on the tracepoint " + name, error);
+  }
+  absent_.push_back(name);
+}
+
+bool Programs::watch(std::int32_t tid, bool is_deadline) {
+  const auto number = static_cast<std::uint32_t>(tid);
+  const Thread fresh{.is_deadline = is_deadline ? 1U : 0U,
+                     .unused = 0,
+                     .call = unknown_call,
+                     .argument_0 = 0,
+                     .argument_1 = 0,
+                     .all_calls = 0,
+                     .calls = {}};
+  bpf_attr attributes{};
+  attributes.map_fd = static_cast<std::uint32_t>(threads_.descriptor());
+  attributes.key = probe::bpf_pointer(&number);
+  attributes.value = probe::bpf_pointer(&fresh);
+  attributes.flags = BPF_ANY;
+  return probe::bpf(BPF_MAP_UPDATE_ELEM, attributes) == 0;
+}
+
+void Programs::forget(std::int32_t tid) {
+  const auto number = static_cast<std::uint32_t>(tid);
+  bpf_attr attributes{};
+  attributes.map_fd = static_cast<std::uint32_t>(threads_.descriptor());
+  attributes.key = probe::bpf_pointer(&number);
+  probe::bpf(BPF_MAP_DELETE_ELEM, attributes);
+}
+
+void Programs::forget_timers() {
+  std::uint64_t address = 0;
+  bpf_attr attributes{};
+  attributes.map_fd = static_cast<std::uint32_t>(timers_.descriptor());
+  attributes.next_key = probe::bpf_pointer(&address);
+  while (probe::bpf(BPF_MAP_GET_NEXT_KEY, attributes) == 0) {
+    bpf_attr one{};
+    one.map_fd = attributes.map_fd;
+    one.key = probe::bpf_pointer(&address);
+    if (probe::bpf(BPF_MAP_DELETE_ELEM, one) != 0) return;
+  }
+}
+
+void Programs::drain(const std::function<void(const Event&)>& take) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  auto& consumed = *reinterpret_cast<std::uint64_t*>(consumer_);
+  // The kernel counts up beside us; reading needs no write.
+  auto& produced =
+      *const_cast<std::uint64_t*>(reinterpret_cast<const std::uint64_t*>(producer_));  // NOLINT
+  const std::byte* data = producer_ + page;
+  std::uint64_t at = std::atomic_ref(consumed).load(std::memory_order_acquire);
+  const std::uint64_t end = std::atomic_ref(produced).load(std::memory_order_acquire);
+  while (at < end) {
+    const std::byte* place = data + (at & (ring_bytes - 1));
+    auto& head =
+        *const_cast<std::uint32_t*>(reinterpret_cast<const std::uint32_t*>(place));  // NOLINT
+    const std::uint32_t length = std::atomic_ref(head).load(std::memory_order_acquire);
+    if ((length & BPF_RINGBUF_BUSY_BIT) != 0) break;
+    const std::uint32_t bytes = length & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
+    if ((length & BPF_RINGBUF_DISCARD_BIT) == 0 && bytes == sizeof(Event)) {
+      Event event;
+      std::memcpy(&event, place + BPF_RINGBUF_HDR_SZ, sizeof event);
+      take(event);
+    }
+    at += (bytes + BPF_RINGBUF_HDR_SZ + 7U) & ~7U;
+    std::atomic_ref(consumed).store(at, std::memory_order_release);
+  }
+}
+
+Programs::Calls Programs::calls(std::int32_t tid) const {
+  Thread found{};
+  const auto number = static_cast<std::uint32_t>(tid);
+  bpf_attr attributes{};
+  attributes.map_fd = static_cast<std::uint32_t>(threads_.descriptor());
+  attributes.key = probe::bpf_pointer(&number);
+  attributes.value = probe::bpf_pointer(&found);
+  probe::bpf(BPF_MAP_LOOKUP_ELEM, attributes);
+  return found.calls;
+}
+
+std::uint64_t Programs::lost() const {
+  std::uint64_t sum = 0;
+  for (Cpu& each : std::span(cpu_memory_, most_cpus)) {
+    sum += std::atomic_ref(each.lost).load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+std::vector<ProgramCost> Programs::costs() const {
+  std::vector<ProgramCost> found;
+  if (!statistics_.is_open()) return found;
+  for (const Attached& each : attached_) {
+    bpf_prog_info info{};
+    bpf_attr attributes{};
+    attributes.info.bpf_fd = static_cast<std::uint32_t>(each.program.descriptor());
+    attributes.info.info_len = sizeof info;
+    attributes.info.info = probe::bpf_pointer(&info);
+    if (probe::bpf(BPF_OBJ_GET_INFO_BY_FD, attributes) == 0) {
+      found.push_back(
+          {.tracepoint = each.tracepoint, .runs = info.run_cnt, .total_ns = info.run_time_ns});
+    }
+  }
+  return found;
+}
+
+// ---- the programs. All return 1: others who sample the same tracepoints by perf get their
+// samples.
+
+void Programs::load_cpu(BpfAssembler& code, BpfAssembler::Label beyond) const {
+  const auto within = code.label();
+  code.call(BPF_FUNC_get_smp_processor_id);
+  code.jump_if(If::less, 0, most_cpus, within);
+  code.jump(beyond);
+  code.bind(within);
+  code.store(Size::half, stack, in_record(offsetof(Event, cpu)), 0);
+  code.compute(BPF_LSH, 0, cpu_bits);
+  code.load_map_value(cpu, cpus_).compute_with(BPF_ADD, cpu, 0);
+}
+
+/// r0: the `Thread` whose number stands on the stack at `place`, or 0.
+void Programs::find_thread(BpfAssembler& code, int place) const {
+  code.load_map(1, threads_).copy(2, stack).compute(BPF_ADD, 2, place);
+  code.call(BPF_FUNC_map_lookup_elem);
+}
+
+/// `thread`: the current one, its number is in the record.
+void Programs::find_current(BpfAssembler& code, BpfAssembler::Label unwatched) const {
+  code.call(BPF_FUNC_get_current_pid_tgid);
+  code.store(Size::word, stack, key, 0);
+  code.store(Size::word, stack, in_record(offsetof(Event, tid)), 0);
+  find_thread(code, key);
+  code.jump_if(If::equal, 0, 0, unwatched);
+  code.copy(thread, 0);
+}
+
+/// Puts the time and the kind into the record, and the record into the ring.
+void Programs::emit(BpfAssembler& code, EventKind kind) const {
+  const auto taken = code.label();
+  code.store_constant(Size::byte, stack, in_record(offsetof(Event, kind)), static_cast<int>(kind));
+  code.call(BPF_FUNC_ktime_get_ns);
+  code.store(Size::dword, stack, in_record(offsetof(Event, t_ns)), 0);
+  code.load_map(1, ring_).copy(2, stack).compute(BPF_ADD, 2, record);
+  code.set(3, sizeof(Event)).set(4, BPF_RB_NO_WAKEUP).call(BPF_FUNC_ringbuf_output);
+  code.jump_if(If::equal, 0, 0, taken);
+  code.set(1, 1).add_to(cpu, of(offsetof(Cpu, lost)), 1);
+  code.bind(taken);
+}
+
+void Programs::write_timer_start(BpfAssembler& code, const Offsets& at) {
+  const auto end = code.label();
+  const auto unknown = code.label();
+  code.copy(context, 1);
+  code.load(Size::dword, 1, context, at.at("hrtimer")).store(Size::dword, stack, key, 1);
+  code.load_map(1, timers_).copy(2, stack).compute(BPF_ADD, 2, key);
+  code.call(BPF_FUNC_map_lookup_elem);
+  code.jump_if(If::equal, 0, 0, unknown);
+  code.load(Size::dword, 1, context, at.at("softexpires"));
+  code.store(Size::dword, 0, of(offsetof(Timer, due)), 1);
+  code.jump(end);
+  code.bind(unknown);
+  load_cpu(code, end);
+  // In a timer's handler the current thread has nothing to do with the timer.
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, timer_active)));
+  code.jump_if(If::not_equal, 1, 0, end);
+  code.call(BPF_FUNC_get_current_pid_tgid);
+  code.store(Size::word, stack, second_key, 0);
+  code.store_constant(Size::dword, stack, timer_value + of(offsetof(Timer, owner)), 0);
+  find_thread(code, second_key);
+  code.jump_if(If::equal, 0, 0, end);
+  const auto owned = code.label();
+  code.load(Size::word, 1, 0, of(offsetof(Thread, is_deadline)));
+  code.jump_if(If::equal, 1, 0, owned);
+  code.load(Size::word, 1, stack, second_key);
+  code.store(Size::word, stack, timer_value + of(offsetof(Timer, owner)), 1);
+  code.bind(owned);
+  code.load(Size::dword, 1, context, at.at("softexpires"));
+  code.store(Size::dword, stack, timer_value + of(offsetof(Timer, due)), 1);
+  code.load_map(1, timers_).copy(2, stack).compute(BPF_ADD, 2, key);
+  code.copy(3, stack).compute(BPF_ADD, 3, timer_value).set(4, BPF_ANY);
+  code.call(BPF_FUNC_map_update_elem);
+  code.bind(end).exit(1);
+}
+
+void Programs::write_timer_entry(BpfAssembler& code, const Offsets& at) {
+  const auto end = code.label();
+  const auto unknown = code.label();
+  code.copy(context, 1);
+  load_cpu(code, end);
+  code.set(1, 1).store(Size::dword, cpu, of(offsetof(Cpu, timer_active)), 1);
+  for (const auto& [field, to] : {std::pair{"now", offsetof(Cpu, timer_now)},
+                                  std::pair{"function", offsetof(Cpu, timer_function)}}) {
+    code.load(Size::dword, 1, context, at.at(field)).store(Size::dword, cpu, of(to), 1);
+  }
+  code.load(Size::dword, 1, context, at.at("hrtimer")).store(Size::dword, stack, key, 1);
+  code.load_map(1, timers_).copy(2, stack).compute(BPF_ADD, 2, key);
+  code.call(BPF_FUNC_map_lookup_elem);
+  code.jump_if(If::equal, 0, 0, unknown);
+  code.load(Size::dword, 1, 0, of(offsetof(Timer, due)));
+  code.store(Size::dword, cpu, of(offsetof(Cpu, timer_due)), 1);
+  code.load(Size::word, 1, 0, of(offsetof(Timer, owner)));
+  code.jump_if(If::equal, 1, 0, end);
+  code.store(Size::word, stack, second_key, 1);
+  clear_record(code);
+  code.call(BPF_FUNC_get_smp_processor_id);
+  code.store(Size::half, stack, in_record(offsetof(Event, cpu)), 0);
+  code.load(Size::word, 1, stack, second_key);
+  code.store(Size::word, stack, in_record(offsetof(Event, tid)), 1);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, timer_due)));
+  code.store(Size::dword, stack, in_record(offsetof(Event, a)), 1);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, stolen)));
+  code.store(Size::dword, stack, in_record(offsetof(Event, b)), 1);
+  copy_field(code, Size::dword, at.at("function"), offsetof(Event, c));
+  emit(code, EventKind::replenish);
+  code.jump(end);
+  code.bind(unknown);
+  code.set(1, 0).store(Size::dword, cpu, of(offsetof(Cpu, timer_due)), 1);
+  code.bind(end).exit(1);
+}
+
+void Programs::write_timer_exit(BpfAssembler& code, const Offsets& /*at*/) {
+  const auto end = code.label();
+  load_cpu(code, end);
+  code.set(1, 0).store(Size::dword, cpu, of(offsetof(Cpu, timer_active)), 1);
+  code.bind(end).exit(1);
+}
+
+void Programs::write_waking(BpfAssembler& code, const Offsets& at) {
+  const auto end = code.label();
+  const auto no_timer = code.label();
+  const auto no_interrupt = code.label();
+  const auto source_known = code.label();
+  code.copy(context, 1);
+  clear_record(code);
+  code.load(Size::word, 1, context, at.at("pid")).store(Size::word, stack, key, 1);
+  code.store(Size::word, stack, in_record(offsetof(Event, tid)), 1);
+  find_thread(code, key);
+  code.jump_if(If::equal, 0, 0, end);
+  load_cpu(code, end);
+  code.call(BPF_FUNC_get_current_pid_tgid);
+  code.store(Size::word, stack, in_record(offsetof(Event, other)), 0);
+  code.copy(1, stack).compute(BPF_ADD, 1, in_record(offsetof(Event, comm)));
+  code.set(2, sizeof(Event::comm)).call(BPF_FUNC_get_current_comm);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, stolen)));
+  code.store(Size::dword, stack, in_record(offsetof(Event, b)), 1);
+  const auto say = [&](int flags, std::size_t source) {
+    code.store_constant(Size::byte, stack, in_record(offsetof(Event, flags)), flags);
+    code.load(Size::dword, 1, cpu, of(source));
+    code.store(Size::dword, stack, in_record(offsetof(Event, c)), 1);
+  };
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, timer_active)));
+  code.jump_if(If::equal, 1, 0, no_timer);
+  say(by_timer | due_known, offsetof(Cpu, timer_function));
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, timer_due)));
+  code.store(Size::dword, stack, in_record(offsetof(Event, a)), 1);
+  code.jump_if(If::not_equal, 1, 0, source_known);
+  code.store_constant(Size::byte, stack, in_record(offsetof(Event, flags)), by_timer);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, timer_now)));
+  code.store(Size::dword, stack, in_record(offsetof(Event, a)), 1);
+  code.jump(source_known);
+  code.bind(no_timer);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, interrupt_began)));
+  code.jump_if(If::equal, 1, 0, no_interrupt);
+  say(by_interrupt, offsetof(Cpu, interrupt_number));
+  code.jump(source_known);
+  code.bind(no_interrupt);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, softirq_began)));
+  code.jump_if(If::equal, 1, 0, source_known);
+  say(by_softirq, offsetof(Cpu, softirq_vector));
+  code.bind(source_known);
+  copy_field(code, Size::word, at.at("target_cpu"), offsetof(Event, value));
+  emit(code, EventKind::waking);
+  code.load(Size::word, 1, context, at.at("target_cpu"));
+  const auto within = code.label();
+  code.jump_if(If::less, 1, most_cpus, within);
+  code.jump(end);
+  code.bind(within);
+  code.compute(BPF_LSH, 1, cpu_bits).load_map_value(2, cpus_).compute_with(BPF_ADD, 2, 1);
+  code.set(1, 1).store(Size::dword, 2, of(offsetof(Cpu, watching)), 1);
+  code.bind(end).exit(1);
+}
+
+void Programs::write_switch(BpfAssembler& code, const Offsets& at) {
+  const auto end = code.label();
+  const auto next = code.label();
+  const auto sleeps = code.label();
+  const auto foreign = code.label();
+  code.copy(context, 1);
+  clear_record(code);
+  load_cpu(code, end);
+
+  code.load(Size::word, 1, context, at.at("prev_pid"));
+  code.jump_if(If::equal, 1, 0, next);
+  code.store(Size::word, stack, key, 1);
+  code.store(Size::word, stack, in_record(offsetof(Event, tid)), 1);
+  find_thread(code, key);
+  code.jump_if(If::equal, 0, 0, next);
+  code.copy(thread, 0);
+  copy_field(code, Size::word, at.at("next_pid"), offsetof(Event, other));
+  copy_name(code, at.at("next_comm"));
+  code.load(Size::dword, 1, thread, of(offsetof(Thread, all_calls)));
+  code.store(Size::byte, stack, in_record(offsetof(Event, flags)), 1);
+  code.load(Size::dword, 1, thread, of(offsetof(Thread, argument_1))).compute(BPF_LSH, 1, 16);
+  code.load(Size::dword, 2, context, at.at("prev_state")).compute(BPF_AND, 2, 0xFFFF);
+  code.compute_with(BPF_OR, 1, 2).store(Size::word, stack, in_record(offsetof(Event, value)), 1);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, stolen)));
+  code.store(Size::dword, stack, in_record(offsetof(Event, a)), 1);
+  code.load(Size::dword, 1, thread, of(offsetof(Thread, call)));
+  code.store(Size::dword, stack, in_record(offsetof(Event, b)), 1);
+  code.load(Size::dword, 1, thread, of(offsetof(Thread, argument_0)));
+  code.store(Size::dword, stack, in_record(offsetof(Event, c)), 1);
+  code.load(Size::dword, 1, context, at.at("prev_state"));
+  code.jump_if(If::any_bit, 1, 0xFF, sleeps);
+  code.set(1, 1).store(Size::dword, cpu, of(offsetof(Cpu, watching)), 1);
+  code.bind(sleeps);
+  emit(code, EventKind::out);
+
+  code.bind(next);
+  code.load(Size::word, 1, context, at.at("next_pid"));
+  code.jump_if(If::equal, 1, 0, foreign);
+  code.store(Size::word, stack, key, 1);
+  find_thread(code, key);
+  code.jump_if(If::equal, 0, 0, foreign);
+  code.load(Size::dword, 1, 0, of(offsetof(Thread, all_calls)));
+  code.store(Size::dword, stack, in_record(offsetof(Event, b)), 1);
+  copy_field(code, Size::word, at.at("next_pid"), offsetof(Event, tid));
+  copy_field(code, Size::word, at.at("prev_pid"), offsetof(Event, other));
+  copy_field(code, Size::word, at.at("prev_prio"), offsetof(Event, value));
+  copy_name(code, at.at("prev_comm"));
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, stolen)));
+  code.store(Size::dword, stack, in_record(offsetof(Event, a)), 1);
+  code.load(Size::word, 1, context, at.at("next_prio"));
+  code.store(Size::dword, stack, in_record(offsetof(Event, c)), 1);
+  code.set(1, 0).store(Size::dword, cpu, of(offsetof(Cpu, watching)), 1);
+  emit(code, EventKind::in);
+  code.jump(end);
+
+  code.bind(foreign);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, watching)));
+  code.jump_if(If::equal, 1, 0, end);
+  code.store_constant(Size::word, stack, in_record(offsetof(Event, tid)), 0);
+  copy_field(code, Size::word, at.at("prev_pid"), offsetof(Event, other));
+  copy_field(code, Size::word, at.at("prev_prio"), offsetof(Event, value));
+  copy_name(code, at.at("prev_comm"));
+  code.load(Size::word, 1, context, at.at("next_pid"));
+  code.store(Size::dword, stack, in_record(offsetof(Event, a)), 1);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, stolen)));
+  code.store(Size::dword, stack, in_record(offsetof(Event, b)), 1);
+  emit(code, EventKind::foreign);
+  code.bind(end).exit(1);
+}
+
+void Programs::write_interrupt_entry(BpfAssembler& code, const Offsets& at) {
+  const auto end = code.label();
+  code.copy(context, 1);
+  load_cpu(code, end);
+  code.load(Size::word, 1, context, at.at("irq"));
+  code.store(Size::dword, cpu, of(offsetof(Cpu, interrupt_number)), 1);
+  code.call(BPF_FUNC_ktime_get_ns);
+  code.store(Size::dword, cpu, of(offsetof(Cpu, interrupt_began)), 0);
+  code.bind(end).exit(1);
+}
+
+void Programs::write_interrupt_exit(BpfAssembler& code, const Offsets& /*at*/) {
+  const auto end = code.label();
+  load_cpu(code, end);
+  code.call(BPF_FUNC_ktime_get_ns);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, interrupt_began)));
+  code.jump_if(If::equal, 1, 0, end);  // attached in its middle
+  code.compute_with(BPF_SUB, 0, 1).load(Size::dword, 1, cpu, of(offsetof(Cpu, stolen)));
+  code.compute_with(BPF_ADD, 1, 0).store(Size::dword, cpu, of(offsetof(Cpu, stolen)), 1);
+  code.set(1, 0).store(Size::dword, cpu, of(offsetof(Cpu, interrupt_began)), 1);
+  code.bind(end).exit(1);
+}
+
+void Programs::write_softirq_entry(BpfAssembler& code, const Offsets& at) {
+  const auto end = code.label();
+  code.copy(context, 1);
+  load_cpu(code, end);
+  code.load(Size::word, 1, context, at.at("vec"));
+  code.store(Size::dword, cpu, of(offsetof(Cpu, softirq_vector)), 1);
+  code.call(BPF_FUNC_ktime_get_ns);
+  code.store(Size::dword, cpu, of(offsetof(Cpu, softirq_began)), 0);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, stolen)));
+  code.store(Size::dword, cpu, of(offsetof(Cpu, stolen_before_softirq)), 1);
+  code.bind(end).exit(1);
+}
+
+/// Interrupts within the softirq are in the sum already; all of its time from begin to end counts.
+void Programs::write_softirq_exit(BpfAssembler& code, const Offsets& /*at*/) {
+  const auto end = code.label();
+  load_cpu(code, end);
+  code.call(BPF_FUNC_ktime_get_ns);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, softirq_began)));
+  code.jump_if(If::equal, 1, 0, end);
+  code.compute_with(BPF_SUB, 0, 1);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, stolen_before_softirq)));
+  code.compute_with(BPF_ADD, 1, 0).store(Size::dword, cpu, of(offsetof(Cpu, stolen)), 1);
+  code.set(1, 0).store(Size::dword, cpu, of(offsetof(Cpu, softirq_began)), 1);
+  code.bind(end).exit(1);
+}
+
+void Programs::write_call_entry(BpfAssembler& code, const Offsets& at) {
+  const auto end = code.label();
+  code.copy(context, 1);
+  find_current(code, end);
+  for (const auto& [from, to] :
+       {std::pair{at.at("id"), offsetof(Thread, call)},
+        std::pair{at.at("args"), offsetof(Thread, argument_0)},
+        std::pair{at.at("args") + static_cast<int>(sizeof(long)), offsetof(Thread, argument_1)}}) {
+    code.load(Size::dword, 1, context, from).store(Size::dword, thread, of(to), 1);
+  }
+  code.load(Size::dword, 1, thread, of(offsetof(Thread, all_calls))).compute(BPF_ADD, 1, 1);
+  code.store(Size::dword, thread, of(offsetof(Thread, all_calls)), 1);
+  const auto known = code.label();
+  code.load(Size::dword, 1, context, at.at("id"));
+  code.jump_if(If::less, 1, static_cast<int>(Programs::most_calls), known);
+  code.jump(end);
+  code.bind(known);
+  constexpr int cell_bits = 3;
+  code.compute(BPF_LSH, 1, cell_bits).compute_with(BPF_ADD, thread, 1);
+  code.load(Size::dword, 1, thread, of(offsetof(Thread, calls))).compute(BPF_ADD, 1, 1);
+  code.store(Size::dword, thread, of(offsetof(Thread, calls)), 1);
+  code.bind(end).exit(1);
+}
+
+void Programs::write_call_exit(BpfAssembler& code, const Offsets& /*at*/) {
+  const auto end = code.label();
+  find_current(code, end);
+  code.set(1, static_cast<int>(no_call)).store(Size::dword, thread, of(offsetof(Thread, call)), 1);
+  code.bind(end).exit(1);
+}
+
+void Programs::write_fault(BpfAssembler& code, const Offsets& at) {
+  const auto end = code.label();
+  code.copy(context, 1);
+  clear_record(code);
+  find_current(code, end);
+  load_cpu(code, end);
+  copy_field(code, Size::dword, at.at("address"), offsetof(Event, a));
+  copy_field(code, Size::dword, at.at("ip"), offsetof(Event, b));
+  emit(code, EventKind::fault);
+  code.bind(end).exit(1);
+}
+
+void Programs::write_fork(BpfAssembler& code, const Offsets& at) {
+  const auto end = code.label();
+  code.copy(context, 1);
+  clear_record(code);
+  find_current(code, end);
+  load_cpu(code, end);
+  copy_field(code, Size::word, at.at("child_pid"), offsetof(Event, value));
+  emit(code, EventKind::fork);
+  code.bind(end).exit(1);
+}
+
+void Programs::write_reclaim_begin(BpfAssembler& code, const Offsets& /*at*/) {
+  write_reclaim(code, 1);
+}
+
+void Programs::write_reclaim_end(BpfAssembler& code, const Offsets& /*at*/) {
+  write_reclaim(code, 0);
+}
+
+void Programs::write_reclaim(BpfAssembler& code, int begins) {
+  const auto end = code.label();
+  clear_record(code);
+  find_current(code, end);
+  load_cpu(code, end);
+  code.store_constant(Size::word, stack, in_record(offsetof(Event, value)), begins);
+  emit(code, EventKind::reclaim);
+  code.bind(end).exit(1);
+}
+
+void Programs::write_gone(BpfAssembler& code, const Offsets& /*at*/) {
+  const auto end = code.label();
+  clear_record(code);
+  find_current(code, end);
+  load_cpu(code, end);
+  emit(code, EventKind::gone);
+  code.bind(end).exit(1);
+}
+
+}  // namespace latenz::attach

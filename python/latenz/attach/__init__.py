@@ -1,0 +1,1 @@
+"""Running programs that are measured as they are: their periodic threads, cycle by cycle."""

@@ -1,0 +1,336 @@
+"""Why the worst cycles of a thread were late: in one sentence, and as shares of the time."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from latenz.attach.account import Segment, Story, Thread
+from latenz.attach.calls import (
+    NO_CALL,
+    SLEEPS,
+    UNKNOWN_CALL,
+    call_name,
+    changes_memory,
+    file_in_words,
+    is_plain_wait,
+    takes_a_file,
+)
+from latenz.durations import format_duration
+
+_FIRST_REAL_TIME, _FIRST_ORDINARY = 0, 100  # the kernel's numbers of priorities
+_UNKNOWN_PRIORITY = -2
+_SHORT_NS = 100_000
+_THROTTLED_NS = 2_000_000
+_WORST = 10
+_SOFTIRQS = [
+    "HI",
+    "TIMER",
+    "NET_TX",
+    "NET_RX",
+    "BLOCK",
+    "IRQ_POLL",
+    "TASKLET",
+    "SCHED",
+    "HRTIMER",
+    "RCU",
+]
+
+
+@dataclass
+class Surroundings:
+    """What is known of the program besides its cycles.
+
+    Attributes:
+        file_of: What a file of a process is, by process and number; empty if not known.
+        priority_of: Of a thread, in the kernel's numbers; -2: not known.
+        place_of: The file that an address of a process belongs to; empty if not known.
+        throttled: Its control group used up its CPU time meanwhile.
+        is_guest: The machine is a virtual one.
+    """
+
+    file_of: Callable[[int, int], str] = field(default=lambda _pid, _fd: "")
+    priority_of: Callable[[int], int] = field(default=lambda _tid: _UNKNOWN_PRIORITY)
+    place_of: Callable[[int, int], str] = field(default=lambda _pid, _address: "")
+    throttled: bool = False
+    is_guest: bool = False
+
+
+@dataclass
+class _Share:
+    """What one cause contributed, and how that reads."""
+
+    cause: str
+    share_ns: int = 0
+    count: int = 0
+    words: str = ""
+    longest_ns: int = -1
+    confidence: str = "certain"
+
+    def add(self, length_ns: int, words: str) -> None:
+        self.share_ns += length_ns
+        self.count += 1
+        if length_ns > self.longest_ns:
+            self.longest_ns, self.words = length_ns, words
+
+
+def worst_causes(
+    threads: Iterable[Thread], known: Surroundings, most: int = _WORST
+) -> list[dict[str, Any]]:
+    """Return why the worst cycles were late, the worst first, as `explain` tells causes.
+
+    Args:
+        threads: With the worst cycles of each.
+        known: What else is known of the program.
+        most: How many to return.
+    """
+    stories = [(thread, story) for thread in threads for story in thread.worst]
+    stories.sort(key=lambda each: -_excess_ns(*each))
+    found = [_explained(thread, story, known) for thread, story in stories[:most]]
+    return [{"rank": rank, **each} for rank, each in enumerate(found, 1)]
+
+
+def _excess_ns(thread: Thread, story: Story) -> int:
+    """How much longer than usual a cycle took, or how late it began."""
+    return max(story.response_ns - thread.usual_response_ns, story.latency_ns)
+
+
+def _explained(thread: Thread, story: Story, known: Surroundings) -> dict[str, Any]:
+    began_late = 2 * story.latency_ns >= _excess_ns(thread, story)
+    shares = _shares(thread, story, known, began_late)
+    first = shares[0]
+    latency_ns = story.latency_ns if began_late else story.response_ns
+    late = f"{format_duration(story.latency_ns)} late" if began_late else "done "
+    if not began_late:
+        late += f"{format_duration(story.response_ns)} after it was due"
+    rest = "; ".join(f"{_time(each)} {each.words}" for each in shares[1:3] if _matters(each, first))
+    sentence = f"cycle {story.number:,} of {thread.comm} was {late}: {_time(first)} {first.words}"
+    return {
+        "t_ns": story.due_ns,
+        "latency_ns": latency_ns,
+        "what": f"cycle {story.number:,} of {thread.comm} ({thread.tid})",
+        "cpu": next((each.cpu for each in story.segments if each.what == "run"), 0),
+        "cause": first.cause,
+        "share_ns": first.share_ns,
+        "sentence": sentence + (f"; then {rest}" if rest else ""),
+        "evidence": f"{_time(first)} {first.words}",
+        "confidence": first.confidence,
+        "tunings": [],  # who knows the catalogue fills it in
+        "advice": "",
+        "alternatives": [],
+        "record": [],
+        "shares": [
+            {
+                "cause": each.cause,
+                "share_ns": each.share_ns,
+                "count": each.count,
+                "evidence": each.words,
+                "confidence": each.confidence,
+            }
+            for each in shares
+        ],
+        "side": "",
+        "guest": "",
+        "thread": thread.folder,
+        "cycle": story.number,
+        "response_ns": story.response_ns,
+        "execution_ns": story.run_ns,
+        "ready_ns": story.ready_ns,
+        "blocked_ns": story.blocked_ns,
+        "timer_late_ns": story.timer_late_ns,
+        "segments": [each.model_dump() for each in story.segments],
+    }
+
+
+def _time(share: _Share) -> str:
+    return format_duration(share.share_ns)
+
+
+def _matters(share: _Share, first: _Share) -> bool:
+    return share.share_ns * 10 >= first.share_ns
+
+
+def _shares(thread: Thread, story: Story, known: Surroundings, until_it_runs: bool) -> list[_Share]:
+    """Return all causes of a cycle's time beyond its usual work, the largest first.
+
+    Args:
+        thread: Whose cycle it is.
+        story: The cycle.
+        known: What else is known of the program.
+        until_it_runs: Only of the time until the thread runs.
+    """
+    shares: dict[str, _Share] = {}
+    end_ns = story.due_ns + (story.latency_ns if until_it_runs else story.response_ns)
+    segments = [each for each in story.segments if each.t_ns < end_ns]
+
+    def add(cause: str, length_ns: int, words: str, confidence: str = "certain") -> None:
+        if length_ns > 0:
+            share = shares.setdefault(cause, _Share(cause, confidence=confidence))
+            share.add(length_ns, words)
+
+    waits = [each for each in segments if each.what == "ready"]
+    # Where less urgent threads change among themselves, the kernel could have taken this one.
+    others = [each for each in waits if each.tid and _is_less_urgent(each, story.own_priority)]
+    less_urgent_ns = sum(each.length_ns for each in others) if len(others) > 1 else 0
+    for each in segments:
+        if each.what == "late":
+            _add_late_timer(add, each, known)
+        elif each.what == "ready":
+            _add_wait(add, each, story, less_urgent_ns, known)
+        elif each.what == "blocked":
+            _add_block(add, each, thread, story, known)
+    if not until_it_runs:
+        _add_work(add, thread, story, known)
+    found = sorted(shares.values(), key=lambda each: -each.share_ns)
+    return found or [_Share("own-execution", story.run_ns, 1, "in its own work")]
+
+
+_Add = Callable[..., None]
+
+
+def _add_late_timer(add: _Add, segment: Segment, known: Surroundings) -> None:
+    while_ = f"while {segment.comm} ({segment.tid}) ran" if segment.tid else "on an idle CPU"
+    if segment.length_ns < _SHORT_NS:
+        add("timer-late", segment.length_ns, f"until the timer's interrupt, {while_}")
+        return
+    who = (
+        "the host had the CPU, or interrupts were off" if known.is_guest else "interrupts were off"
+    )
+    cause = "smi-like-gap" if known.is_guest else "irqs-off"
+    add(cause, segment.length_ns, f"until the timer's interrupt, {while_}: {who}", "likely")
+
+
+def _is_less_urgent(segment: Segment, own: int) -> bool:
+    if segment.tid == 0:
+        return True
+    return segment.priority != _UNKNOWN_PRIORITY and segment.priority > own
+
+
+def _named(segment: Segment) -> str:
+    if segment.tid == 0:
+        return "the idle CPU"
+    told = f"{segment.comm} ({segment.tid}"
+    if segment.priority != _UNKNOWN_PRIORITY:
+        told += f", {priority_in_words(segment.priority)}"
+    return f"{told})"
+
+
+def priority_in_words(priority: int) -> str:
+    """Return one of the kernel's numbers of priorities as people write it."""
+    if priority < _FIRST_REAL_TIME:
+        return "SCHED_DEADLINE"
+    if priority < _FIRST_ORDINARY:
+        return f"real-time priority {99 - priority}"
+    return f"nice {priority - 120}"
+
+
+def _add_wait(
+    add: _Add, segment: Segment, story: Story, less_urgent_ns: int, known: Surroundings
+) -> None:
+    own = story.own_priority
+    length_ns, who = segment.length_ns, _named(segment)
+    if segment.comm.startswith(("migration/", "stopper/")):
+        add("stopper", length_ns, f"ready while {who} stopped the CPU")
+    elif _is_less_urgent(segment, own):
+        if own >= _FIRST_ORDINARY and known.throttled and length_ns >= _SHORT_NS:
+            add("cgroup-quota", length_ns, f"its control group had used up its time, {who} ran")
+        elif _FIRST_REAL_TIME <= own < _FIRST_ORDINARY and less_urgent_ns >= _THROTTLED_NS:
+            words = f"ready while {who} ran, which is less urgent: real-time throttling"
+            add("throttled", length_ns, words, "likely")
+        elif segment.tid == 0:
+            add("scheduling", length_ns, "to leave the idle state and switch to it")
+        elif length_ns >= _SHORT_NS:
+            words = f"ready while {who} ran in a part of the kernel that is not preemptible"
+            add("preemption-off", length_ns, words, "likely")
+        else:
+            add("scheduling", length_ns, f"to switch to it from {who}")
+    elif segment.comm.startswith("irq/"):
+        add("threaded-interrupt", length_ns, f"ready while {who} handled an interrupt")
+    elif segment.comm.startswith("ksoftirqd/"):
+        add("softirq", length_ns, f"ready while {who} ran")
+    elif known.throttled and own >= _FIRST_ORDINARY and length_ns >= _THROTTLED_NS:
+        add("cgroup-quota", length_ns, f"its control group had used up its time, {who} ran")
+    else:
+        add("preempted", length_ns, f"ready while {who} ran")
+
+
+def _add_block(
+    add: _Add, segment: Segment, thread: Thread, story: Story, known: Surroundings
+) -> None:
+    name = call_name(segment.call)
+    if name in SLEEPS:
+        add("own-pause", segment.length_ns, f"asleep in its own {name}")
+        return
+    woken = _waker(segment)
+    if name == "futex":
+        _add_lock(add, segment, story, known, woken)
+    elif changes_memory(name):
+        add("mmap-lock", segment.length_ns, f"blocked in {name}, woken by {woken}")
+    elif segment.call == NO_CALL or (segment.call == UNKNOWN_CALL and story.faults):
+        place = next((p for a in story.fault_addresses if (p := known.place_of(thread.pid, a))), "")
+        of = f" of {place}" if place else ""
+        add("page-fault", segment.length_ns, f"blocked in a page fault{of}, woken by {woken}")
+    elif name and takes_a_file(name):
+        target = known.file_of(thread.pid, segment.argument_0)
+        add("blocked", segment.length_ns, f"blocked in {name}{_about(name, target, woken)}")
+    else:
+        where = f" in {name}" if name else ""
+        add("blocked", segment.length_ns, f"blocked{where}, woken by {woken}")
+
+
+def _about(name: str, target: str, woken: str) -> str:
+    if not target:
+        return f", woken by {woken}"
+    words = file_in_words(target)
+    gives = name.startswith(("write", "pwrite", "send"))
+    if target.startswith(("pipe:", "socket:")):
+        return f" {'to' if gives else 'from'} {words} that {woken} served late"
+    return f" {'to' if gives else 'of'} {words}, woken by {woken}"
+
+
+def _waker(segment: Segment) -> str:
+    if segment.by == "timer":
+        return "a timer"
+    if segment.by == "interrupt":
+        return f"interrupt {segment.number}"
+    if segment.by == "softirq":
+        known = 0 <= segment.number < len(_SOFTIRQS)
+        return f"softirq {_SOFTIRQS[segment.number] if known else segment.number}"
+    return f"{segment.comm} ({segment.tid})"
+
+
+def _add_lock(add: _Add, segment: Segment, story: Story, known: Surroundings, woken: str) -> None:
+    holder = known.priority_of(segment.tid) if segment.by == "thread" else _UNKNOWN_PRIORITY
+    address = f"{segment.argument_0 & (2**64 - 1):#x}"
+    words = f"blocked in futex({address}), which {woken} held"
+    if segment.by == "timer":
+        add("own-pause", segment.length_ns, f"asleep in futex({address}) until a time-out")
+    elif holder > story.own_priority and is_plain_wait(segment.argument_1):
+        less = priority_in_words(holder)
+        add("priority-inversion", segment.length_ns, f"{words}, with {less}", "likely")
+    else:
+        add("blocked", segment.length_ns, words)
+
+
+def _add_work(add: _Add, thread: Thread, story: Story, known: Surroundings) -> None:
+    """Tell what made the thread run longer than usual."""
+    longer_ns = story.run_ns - thread.usual_run_ns
+    if longer_ns <= 0:
+        return
+    stolen_ns = min(story.stolen_ns, longer_ns)
+    add("interrupt", stolen_ns, "of interrupts and softirqs while it ran")
+    longer_ns -= stolen_ns
+    reclaim_ns = min(story.reclaim_ns, longer_ns)
+    add("reclaim", reclaim_ns, "looking for free memory itself")
+    longer_ns -= reclaim_ns
+    if story.faults:
+        places = {known.place_of(thread.pid, each) for each in story.fault_addresses} - {""}
+        of = f" in {', '.join(sorted(places))}" if places else ""
+        plural = "s" if story.faults > 1 else ""
+        after = " after a fork" if story.forks else ""
+        words = f"more on the CPU, with {story.faults} page fault{plural}{of}{after}"
+        add("page-fault", longer_ns, words, "likely")
+    elif story.migrations:
+        add("stopper", longer_ns, "more on the CPU, after it had moved to another", "perhaps")
+    else:
+        words = f"more on the CPU than its usual {format_duration(thread.usual_run_ns)}"
+        add("own-execution", longer_ns, words)

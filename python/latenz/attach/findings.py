@@ -1,0 +1,319 @@
+"""What keeps a program from being real-time, seen on the program itself, before it is late."""
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from latenz.affinity import isolated_cpus
+from latenz.attach.account import Thread
+from latenz.attach.calls import OUTPUT, SLEEPS, TIMER_ABSTIME, call_name, is_plain_wait
+from latenz.durations import format_duration
+from latenz.settings import format_cpu_list, parse_cpu_list
+
+State = Literal["ok", "wrong", "unknown", "not applicable"]
+_DEADLINE = 6
+_POLICIES = {0: "SCHED_OTHER", 1: "SCHED_FIFO", 2: "SCHED_RR", 3: "SCHED_BATCH", 5: "SCHED_IDLE"}
+_LONG_SLACK_NS = 10_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at, told as `tune check` does.
+
+    Attributes:
+        id: Stable name.
+        state: Whether it is as wanted.
+        found: What is there; None: it could not be read.
+        wanted: What would be right.
+        where: The thread or process, and what tells it.
+        remedy: What to change in the program.
+    """
+
+    id: str
+    state: State
+    found: str | None
+    wanted: str
+    where: str
+    remedy: str
+    layer: str = "application"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What /proc tells of a thread; None where it tells nothing."""
+
+    policy: int | None
+    priority: int | None
+    locked_kib: int | None
+    resident_kib: int | None
+    allowed: tuple[int, ...] | None
+    slack_ns: int | None
+    faults: int | None
+    group: str
+    quota: str | None
+    throttled: int | None
+
+    @classmethod
+    def read(cls, pid: int, tid: int) -> "Task":
+        """Read it; a thread that is gone tells nothing."""
+        base = Path(f"/proc/{pid}/task/{tid}")
+        status = _text(base / "status")
+        stat = _text(base / "stat").rpartition(")")[2].split()
+        group = next(
+            (line[3:] for line in _text(base / "cgroup").splitlines() if line.startswith("0::")), ""
+        )
+        folder = Path("/sys/fs/cgroup") / group.lstrip("/")
+        slack = _text(Path(f"/proc/{tid}/timerslack_ns")).strip()
+        policy = int(stat[38]) if len(stat) > 38 else None
+        return cls(
+            policy=policy,
+            priority=int(stat[37]) if len(stat) > 37 else None,
+            locked_kib=_number(status, "VmLck"),
+            resident_kib=_number(status, "VmRSS"),
+            allowed=_cpus(status),
+            slack_ns=int(slack) if slack.isdecimal() else None,
+            faults=int(stat[7]) + int(stat[9]) if len(stat) > 9 else None,
+            group=group,
+            quota=_quota(folder),
+            throttled=_number(_text(folder / "cpu.stat"), "nr_throttled", separator=" "),
+        )
+
+    @property
+    def scheduler(self) -> str:
+        """Policy and priority in words."""
+        if self.policy is None:
+            return "not known"
+        if self.policy == _DEADLINE:
+            return "SCHED_DEADLINE"
+        name = _POLICIES.get(self.policy, f"policy {self.policy}")
+        return f"{name} {self.priority}" if self.priority else name
+
+
+def _text(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text(errors="replace")
+    return ""
+
+
+def _number(text: str, name: str, separator: str = ":") -> int | None:
+    match = re.search(rf"^{name}{separator}\s*(\d+)", text, re.MULTILINE)
+    return int(match[1]) if match else None
+
+
+def _cpus(status: str) -> tuple[int, ...] | None:
+    match = re.search(r"^Cpus_allowed_list:\s*(\S+)$", status, re.MULTILINE)
+    with suppress(ValueError):
+        return parse_cpu_list(match[1]) if match else None
+    return None
+
+
+def _quota(folder: Path) -> str | None:
+    """Return the tightest cpu.max from a group up to the root, as "QUOTA PERIOD"."""
+    for group in (folder, *folder.parents):
+        if group == Path("/sys/fs"):
+            break
+        told = _text(group / "cpu.max").strip()
+        if told and not told.startswith("max"):
+            return told
+    return "max"
+
+
+def findings(thread: Thread, before: Task, after: Task, calls: dict[str, int]) -> list[Finding]:
+    """Return what was looked at for a thread whose cycles were recorded.
+
+    Args:
+        thread: What was recorded of it.
+        before: What /proc told when its recording began.
+        after: The same at its end.
+        calls: How often it made each system call meanwhile; empty: not known.
+    """
+    where = f"{thread.comm} ({thread.tid})"
+    return [
+        _memory(thread, before),
+        _faults(thread, where, before, after),
+        _policy(where, before),
+        _clock(thread, where),
+        _pause(thread, where),
+        _output(thread, where, calls),
+        _slack(thread, before),
+        _mask(where, before),
+        _group(where, before, after),
+        _mutexes(thread, where),
+    ]
+
+
+def _memory(thread: Thread, task: Task) -> Finding:
+    locked, resident = task.locked_kib, task.resident_kib
+    known = locked is not None and resident is not None
+    is_locked = known and 2 * (locked or 0) >= (resident or 0)
+    return Finding(
+        "app-memory-locked",
+        ("ok" if is_locked else "wrong") if known else "unknown",
+        f"{locked} of {resident} KiB locked" if known else None,
+        "all memory locked",
+        f"/proc/{thread.pid}/status, VmLck",
+        "mlockall(MCL_CURRENT | MCL_FUTURE) before the loop begins",
+    )
+
+
+def _faults(thread: Thread, where: str, before: Task, after: Task) -> Finding:
+    grown = None
+    if before.faults is not None and after.faults is not None:
+        grown = after.faults - before.faults
+    seen = max(thread.faults, grown or 0)
+    state: State = "wrong" if seen else "ok" if grown is not None else "unknown"
+    cycles = max(1, thread.n)
+    return Finding(
+        "app-page-faults",
+        state,
+        f"{seen} in {cycles} cycles" if state != "unknown" else None,
+        "none in the loop",
+        f"{where}, minflt and majflt",
+        "lock the memory and touch it before the loop: stack, heap, buffers; take none in the loop",
+    )
+
+
+def _policy(where: str, task: Task) -> Finding:
+    known = task.policy is not None
+    is_real_time = task.policy in (os.SCHED_FIFO, os.SCHED_RR, _DEADLINE)
+    return Finding(
+        "app-real-time-policy",
+        ("ok" if is_real_time else "wrong") if known else "unknown",
+        task.scheduler if known else None,
+        "SCHED_FIFO, SCHED_RR or SCHED_DEADLINE",
+        where,
+        "pthread_setschedparam(..., SCHED_FIFO, ...), or chrt --fifo --pid PRIORITY TID",
+    )
+
+
+def _clock(thread: Thread, where: str) -> Finding:
+    grid = thread.grid
+    applies = grid is not None and grid.by == "timer"
+    clock = grid.clock if grid else "monotonic"
+    return Finding(
+        "app-clock",
+        ("wrong" if clock in ("realtime", "tai") else "ok") if applies else "not applicable",
+        f"CLOCK_{clock.upper()}" if applies else None,
+        "CLOCK_MONOTONIC",
+        where,
+        "take CLOCK_MONOTONIC for the loop: the time of day is set by people and by NTP",
+    )
+
+
+def _pause(thread: Thread, where: str) -> Finding:
+    grid = thread.grid
+    name = call_name(grid.call) if grid else ""
+    applies = grid is not None and grid.by == "timer" and name in SLEEPS
+    flags = next((each.argument_1 for each in thread.sleeps if grid and each.call == grid.call), 0)
+    absolute = name == "clock_nanosleep" and bool(flags & TIMER_ABSTIME)
+    found = f"{name}, {'absolute' if absolute else 'relative'}" if applies else None
+    if applies and not absolute and thread.n > 1 and grid is not None:
+        mean_ns = (thread.last_due_ns - thread.first_due_ns) // max(thread.n - 1, 1)
+        found = f"{found}: a cycle each {format_duration(mean_ns)}"
+    return Finding(
+        "app-absolute-sleep",
+        ("ok" if absolute else "wrong") if applies else "not applicable",
+        found,
+        "sleeps until a due time",
+        where,
+        "clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, ...): a relative sleep adds the work and"
+        " every delay to the period",
+    )
+
+
+def _output(thread: Thread, where: str, calls: dict[str, int]) -> Finding:
+    told = {name: n for name, n in calls.items() if name in OUTPUT and n * 100 >= thread.n > 0}
+    words = ", ".join(f"{name} {n} times in {thread.n} cycles" for name, n in told.items())
+    return Finding(
+        "app-output-in-loop",
+        ("wrong" if told else "ok") if calls else "unknown",
+        (words or "none") if calls else None,
+        "no output from the loop",
+        f"{where}, system calls",
+        "hand the text to a thread that is not urgent, through a ring that never blocks; printf"
+        " and logs may wait for a terminal, a pipe or a disk",
+    )
+
+
+def _slack(thread: Thread, task: Task) -> Finding:
+    real_time = task.policy in (os.SCHED_FIFO, os.SCHED_RR, _DEADLINE)
+    applies = not real_time and thread.grid is not None and thread.grid.by == "timer"
+    known = task.slack_ns is not None
+    state: State = "not applicable"
+    if applies:
+        state = ("wrong" if (task.slack_ns or 0) > _LONG_SLACK_NS else "ok") if known else "unknown"
+    return Finding(
+        "app-timer-slack",
+        state,
+        f"{format_duration(task.slack_ns or 0)}" if known else None,
+        "1 ns, or a real-time policy, which has none",
+        f"/proc/{thread.tid}/timerslack_ns",
+        "prctl(PR_SET_TIMERSLACK, 1)",
+    )
+
+
+def _mask(where: str, task: Task) -> Finding:
+    isolated = frozenset(isolated_cpus())
+    allowed = task.allowed
+    if allowed is None:
+        state: State = "unknown"
+    elif isolated:
+        state = "ok" if frozenset(allowed) <= isolated else "wrong"
+    else:
+        state = "ok" if len(allowed) == 1 else "wrong"
+    wanted = (
+        f"only isolated CPUs ({format_cpu_list(tuple(isolated))})"
+        if isolated
+        else "one CPU of its own"
+    )
+    return Finding(
+        "app-cpu-mask",
+        state,
+        f"CPUs {format_cpu_list(allowed)}" if allowed is not None else None,
+        wanted,
+        f"{where}, Cpus_allowed_list",
+        "pthread_setaffinity_np, or taskset --cpu-list --pid CPUS TID; isolate them first: see"
+        " latenz tune plan",
+    )
+
+
+def _group(where: str, before: Task, after: Task) -> Finding:
+    known = before.quota is not None
+    limited = known and before.quota != "max"
+    stopped = (after.throttled or 0) - (before.throttled or 0)
+    found = f"cpu.max is {before.quota}" if known else None
+    if limited and stopped > 0:
+        found = f"{found}, used up {stopped} times"
+    return Finding(
+        "app-cgroup-limit",
+        ("wrong" if limited else "ok") if known else "unknown",
+        found,
+        "max",
+        f"{where}, control group {before.group or 'of the root'}",
+        "raise cpu.max (CPUQuota= of systemd), or move the thread out of the group",
+    )
+
+
+def _mutexes(thread: Thread, where: str) -> Finding:
+    waits = [
+        each
+        for each in thread.sleeps
+        if call_name(each.call) == "futex" and each.within_cycles and is_plain_wait(each.argument_1)
+    ]
+    n = sum(each.within_cycles for each in waits)
+    return Finding(
+        "app-mutex-inheritance",
+        "wrong" if n else "ok",
+        f"{n} waits on plain futexes within {thread.n} cycles" if n else "no such waits seen",
+        "mutexes with priority inheritance",
+        f"{where}, futex",
+        "pthread_mutexattr_setprotocol(..., PTHREAD_PRIO_INHERIT) for each mutex that less urgent"
+        " threads share",
+    )
