@@ -218,7 +218,7 @@ TEST_F(RingTest, AReaderLeftBehindWithAMessageInHandIsTold) {
 
 TEST_F(RingTest, NumbersWrap) {
   const std::uint32_t close_to_the_end = 0xFFFF'FFF8;
-  Memory at_the_end{memory};
+  const Memory at_the_end{memory};
   at_the_end.set(close_to_the_end);
   auto second = *Channel::Writer::create(memory, sizeof memory, "samples");
   auto first = open_reader(0);

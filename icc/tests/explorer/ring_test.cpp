@@ -95,7 +95,7 @@ TEST(ExploredRing, ReadersAttachMeanwhile) {
 TEST(ExploredRing, Farther) {
   if (!far()) GTEST_SKIP() << "LATENZ_EXPLORE=far explores farther, which takes minutes";
   for (const Model model : {interleaving, weak}) {
-    prove_ring<4, 0>({model, 10, 1, 3});
+    prove_ring<4, 0>({model, 8, 1, 2});
     prove_ring<2, 0>({model, 3, 2, 2});
     prove_ring<2, 2>({model, 3, 1, 1});
     prove_ring<2, 1>({.model = model, .messages = 3, .writer_restarts = 2, .reader_restarts = 2});

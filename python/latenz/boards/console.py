@@ -44,6 +44,7 @@ class Received:
         files: Whole files by name, as programs under Linux send them.
         notes: What programs tell in passing, in order.
         faults: What ended a program of ours: exceptions with their registers.
+        fault_sender: Who told the first of them; None: nobody.
         disasters: Lines that tell of the end of a kernel or a hypervisor.
         lines: The last lines for people.
         damaged: Frames that arrived with errors.
@@ -57,6 +58,7 @@ class Received:
     files: dict[str, bytearray] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    fault_sender: int | None = None
     disasters: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     damaged: int = 0
@@ -138,6 +140,8 @@ class Collector:
         if found.kind == "note":
             _keep(self.received.notes, found.text)
         elif found.kind == "fault":
+            if not self.received.faults:
+                self.received.fault_sender = found.sender
             _keep(self.received.faults, found.text)
         else:
             try:

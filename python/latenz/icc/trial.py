@@ -5,12 +5,14 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from latenz.boards.pair_firmware import SIDES, Side, converse, of_programs
+from latenz.boards.console import Received
+from latenz.boards.pair_firmware import SENDERS, SIDES, Side, converse, of_programs
 from latenz.errors import BadInput
 
 ROOT = Path(__file__).parents[3]
 _INCLUDE = ("icc/include", "core/include", "firmware/icc/try")
 _LIMIT_S = 120
+_NAMES: dict[Side, str] = {"a53": "Cortex-A53", "r5": "Cortex-R5"}
 
 
 @dataclass(frozen=True)
@@ -76,4 +78,19 @@ def attempt(folder: Path, scratch: Path) -> Tried:
         compile_program(side, source, programs[side])
     made = of_programs(programs["a53"], programs["r5"], tick_us=1, limit_s=_LIMIT_S)
     received, trouble = converse(made, scratch)
+    if trouble is not None:
+        trouble = _explained(trouble, received)
     return Tried(received.notes, trouble)
+
+
+def _explained(trouble: str, received: Received) -> str:
+    """Say which processor is meant: the one that faulted, or those that have not come to an end."""
+    if received.disaster is not None:
+        names = [_NAMES[side] for side in SIDES if SENDERS[side] == received.fault_sender]
+        told = trouble.startswith(tuple(_NAMES.values()))
+        return trouble if told or not names else f"{names[0]}: {trouble}"
+    running = [_NAMES[side] for side in SIDES if SENDERS[side] not in received.ended]
+    if not running:
+        return trouble
+    have = "has" if len(running) == 1 else "have"
+    return f"{' and '.join(running)}: main {have} not returned after {_LIMIT_S} s"

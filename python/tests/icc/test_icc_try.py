@@ -99,7 +99,7 @@ def test_a_program_that_faults_is_told_with_its_place(tmp_path):
         )
     )
     assert done.returncode == 1
-    assert "undefined instruction: ESR" in done.stderr
+    assert done.stderr.startswith("latenz: Cortex-A53: undefined instruction: ESR")
     assert done.stderr.count("\n") == 1
 
 
@@ -112,3 +112,13 @@ def test_folders_without_programs_are_refused_in_one_line(tmp_path):
         done = tried(folder)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert told in done.stderr
+
+
+def test_who_has_not_returned_is_named(tmp_path, monkeypatch):
+    """As `latenz icc try` does, with less patience."""
+    from latenz.icc import trial
+
+    monkeypatch.setattr(trial, "_LIMIT_S", 8)
+    folder = changed(tmp_path / "pair", "r5.cpp", "int main() {", "int main() {\n  for (;;) {}")
+    told = trial.attempt(folder, tmp_path)
+    assert told.trouble == "Cortex-A53 and Cortex-R5: main have not returned after 8 s"

@@ -40,7 +40,7 @@ inline constexpr std::size_t longest_in_words = 256;
 /// of a memcpy of known size: they take long to start.
 [[gnu::always_inline]] inline void copy_wide(void* to_begin, const void* from_begin,
                                              std::size_t bytes) noexcept {
-  if (!__builtin_constant_p(bytes) || bytes > longest_inline) {
+  if (__builtin_constant_p(bytes) == 0 || bytes > longest_inline) {
 #ifdef __OPTIMIZE__
     asm("" : "+r"(bytes));  // a size that the compiler does not know: it calls the function
 #endif
@@ -66,7 +66,7 @@ inline constexpr std::size_t longest_in_words = 256;
 [[gnu::always_inline]] inline void copy_filled(void* to_begin, const void* from_begin,
                                                std::size_t bytes) noexcept {
   constexpr std::size_t width = sizeof(std::uint32_t);
-  if (!__builtin_constant_p(bytes) || bytes > longest_in_words || bytes % width != 0) {
+  if (__builtin_constant_p(bytes) == 0 || bytes > longest_in_words || bytes % width != 0) {
     copy_wide(to_begin, from_begin, bytes);
     return;
   }
