@@ -73,7 +73,7 @@ lint-python: # formatter, linter, type checker, and the direction of imports
 	$(venv)/mypy
 
 lint: lint-python ## formatters, linters and type checkers; changes nothing
-	shellcheck latenz setup/ensure setup/lock .ci/run icc/proof/check core/proof/check
+	shellcheck latenz agent/build setup/ensure setup/lock .ci/run icc/proof/check core/proof/check
 	$(MAKE) -C hdl lint
 	$(venv)/clang-format --dry-run --Werror $(cpp)
 	for preset in $(tidy_presets); do cmake --preset $$preset >/dev/null || exit; done

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -34,9 +35,11 @@ int stay_on(unsigned cpu) {
 }
 
 int take_policy(int policy, int priority) {
-  const sched_param parameters{.sched_priority = priority};
-  // Not pthread_setschedparam, which knows no SCHED_BATCH and no SCHED_IDLE; 0 is this thread.
-  return sched_setscheduler(0, policy, &parameters) == 0 ? 0 : errno;
+  sched_param parameters{};
+  parameters.sched_priority = priority;
+  // Not pthread_setschedparam, which knows no SCHED_BATCH and no SCHED_IDLE; nor the C library's
+  // sched_setscheduler, which in musl always fails: POSIX means processes by it. 0 is this thread.
+  return syscall(SYS_sched_setscheduler, 0, policy, &parameters) == 0 ? 0 : errno;
 }
 
 std::string_view hold_dma_latency(std::int32_t latency_us, File& file) {

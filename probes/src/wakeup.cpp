@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // latenz-wakeup: measures how late threads wake up. docs/probe.md says how and what it means.
+#include "wakeup.hpp"
+
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -198,6 +200,8 @@ int Run::close_account() {
   return exit_code;
 }
 
+}  // namespace
+
 int measure_wakeups(std::span<const char* const> arguments) {
   Plan plan = parse_plan(arguments);
   if (plan.help || plan.version) {
@@ -207,10 +211,4 @@ int measure_wakeups(std::span<const char* const> arguments) {
   return Run(std::move(plan)).perform();
 }
 
-}  // namespace
 }  // namespace latenz::probe
-
-int main(int count, char** arguments) {
-  return latenz::probe::run_program("latenz-wakeup", count, arguments,
-                                    latenz::probe::measure_wakeups);
-}

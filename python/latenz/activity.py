@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import ClassVar
 
-from latenz.affinity import inherited_cpus
 from latenz.errors import BadInput
 from latenz.keeper import KeptProgram
+from latenz.machine import Running, measured_machine, measured_target
 
 _LAST = 4096  # bytes of what a program printed in which its last line is looked for
 
@@ -18,6 +18,7 @@ class Activity(ABC):
         folder: Takes what the program prints.
 
     Attributes:
+        target: Where it runs; None: on this machine.
         command: The program with its arguments, once started; empty if there is none.
         cpus: Where the program may run, whatever becomes of the mask of this process.
     """
@@ -31,9 +32,15 @@ class Activity(ABC):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.target = measured_target()
         self.command: list[str] = []
-        self.cpus = inherited_cpus()
-        self._program: KeptProgram | None = None
+        self.cpus = measured_machine().inherited_cpus()
+        self._program: Running | None = None
+
+    @property
+    def place(self) -> Path:
+        """What the program calls its folder, where it runs."""
+        return self.target.place(self.folder) if self.target else self.folder
 
     @abstractmethod
     def arguments(self) -> list[str]:
@@ -43,8 +50,14 @@ class Activity(ABC):
         """Start the program."""
         self.command = self.arguments()
         if self.command:
-            output, log = self.folder / self.output_file, self.folder / self.log_file
-            self._program = KeptProgram(self.command, output, log, self.grace_s, self.cpus)
+            self._program = self._run_program()
+
+    def _run_program(self) -> Running:
+        if self.target:
+            names = (self.output_file, self.log_file)
+            return self.target.start(self.command, self.folder, *names, self.grace_s, self.cpus)
+        output, log = self.folder / self.output_file, self.folder / self.log_file
+        return KeptProgram(self.command, output, log, self.grace_s, self.cpus)
 
     @property
     def alive(self) -> bool:

@@ -7,14 +7,13 @@ what can be measured.
 
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from latenz.machine import measured_machine, measured_target
 from latenz.settings import parse_cpu_list
 
-_MOST_CPUS = 8192  # that Linux supports
 _CPU = "/sys/devices/system/cpu"
 _CPUSET = "an isolated cpuset"
 _SOURCES = (
@@ -29,27 +28,13 @@ LEFT_OUT = "outside of the CPUs that Latenz was started on"
 
 
 def inherited_cpus() -> frozenset[int]:
-    """Return the CPUs that this process was put on."""
-    return frozenset(os.sched_getaffinity(0))
+    """Return the CPUs that the measured machine starts programs on; here: those of this process."""
+    return measured_machine().inherited_cpus()
 
 
 def enterable_cpus() -> frozenset[int]:
-    """Return the CPUs that this process can enter, whatever its mask: found by trying.
-
-    Nothing forbids one but a cpuset, and that it is offline.
-    """
-    found = [inherited_cpus()]
-
-    def try_all() -> None:
-        with suppress(OSError):  # a container's filter may forbid the call
-            os.sched_setaffinity(0, range(_MOST_CPUS))
-            found.append(inherited_cpus())
-
-    # A thread of its own has a mask of its own, so that nothing need be put back.
-    trying = threading.Thread(target=try_all)
-    trying.start()
-    trying.join()
-    return found[-1]
+    """Return the CPUs that programs of the measured machine can enter, whatever their mask."""
+    return measured_machine().enterable_cpus()
 
 
 def isolation(cpu: int, root: Path = Path("/")) -> str | None:
@@ -97,18 +82,16 @@ def _listed(text: str | None) -> frozenset[int] | None:
 
 
 def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return None
+    content = measured_machine().content(os.fspath(path))
+    return None if content is None else content.decode("utf-8", "replace")
 
 
 def _is_in_isolcpus(cpu: int, root: Path) -> bool:
     try:
-        line = (root / "proc/cmdline").read_text()
+        line = _text(root / "proc/cmdline") or ""
         given = re.findall(r"\bisolcpus=(?:[a-z_]+,)*([\d,-]+)", line)[-1]
         return cpu in parse_cpu_list(given)
-    except (OSError, ValueError, IndexError):
+    except (ValueError, IndexError):
         return False
 
 
@@ -119,7 +102,7 @@ def running_on(cpus: frozenset[int]) -> Iterator[None]:
     Where that is not possible, all stays as it is.
     """
     before = {thread: _mask(thread) for thread in _own_threads()}
-    own = inherited_cpus()
+    own = _own_cpus()
     for thread in before:
         _put(thread, cpus)
     try:
@@ -131,10 +114,18 @@ def running_on(cpus: frozenset[int]) -> Iterator[None]:
 
 @contextmanager
 def kept_off(cpus: frozenset[int]) -> Iterator[None]:
-    """Keep this process off some CPUs, if there are others."""
-    others = inherited_cpus() - cpus or enterable_cpus() - cpus
+    """Keep what runs of Latenz on the measured machine off some CPUs, if there are others."""
+    if target := measured_target():
+        with target.kept_off(cpus):
+            yield
+        return
+    others = _own_cpus() - cpus or enterable_cpus() - cpus
     with running_on(others):
         yield
+
+
+def _own_cpus() -> frozenset[int]:
+    return frozenset(os.sched_getaffinity(0))
 
 
 def _own_threads() -> list[int]:

@@ -1,9 +1,7 @@
 """What this machine can and cannot measure, and why."""
 
 import os
-import platform
 import re
-import resource
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -16,6 +14,7 @@ from latenz.engines import ENGINES
 from latenz.engines.timerlat import available_tracers
 from latenz.environment import read_text
 from latenz.errors import BadInput
+from latenz.machine import measured_machine
 from latenz.obstacle import Obstacle, forbidden_priority
 from latenz.programs import program_version
 from latenz.stress import STRESSORS
@@ -82,7 +81,8 @@ def diagnose() -> Diagnosis:
     for name, stressor in STRESSORS.items():
         load = stressor.settings_type.model_validate({"kind": name})
         sort(f"under load {name}" if name != "none" else "without load", stressor.obstacle(load))
-    return Diagnosis(tuple(check() for check in CHECKS), tuple(can), tuple(cannot))
+    checks = (check for check in CHECKS if measured_machine().is_here or check not in _OF_HERE)
+    return Diagnosis(tuple(check() for check in checks), tuple(can), tuple(cannot))
 
 
 def _priority() -> Check:
@@ -95,15 +95,16 @@ def _priority() -> Check:
 
 def _memory_lock() -> Check:
     capabilities = re.search(r"CapEff:\s*([0-9a-f]+)", read_text("/proc/self/status") or "")
-    limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    limits = read_text("/proc/self/limits") or ""
+    limit = re.search(r"^Max locked memory\s+(\d+|unlimited)", limits, re.MULTILINE)
     if capabilities and int(capabilities[1], 16) >> _CAP_IPC_LOCK & 1:
         return Check("memory-lock", "ok", "unlimited")
-    if limit == resource.RLIM_INFINITY:
+    if limit and limit[1] == "unlimited":
         return Check("memory-lock", "ok", "unlimited")
     return Check(
         "memory-lock",
         "limited",
-        f"{limit // 1024} KiB",
+        f"{int(limit[1]) // 1024} KiB" if limit else "not known",
         "probes cannot keep their memory from being paged out: page faults look like latency",
         "run as root, or raise memlock in /etc/security/limits.d and log in again",
     )
@@ -116,7 +117,7 @@ def _idle_states() -> Check:
     found = f"deepest: {deepest}; {told}" if deepest else "no idle states known"
     if idle.deep_idle_note(enterable_cpus(), held_us) is None:
         return Check("idle-states", "ok", found)
-    can_hold = os.access("/dev/cpu_dma_latency", os.W_OK)
+    can_hold = measured_machine().may("/dev/cpu_dma_latency", os.W_OK)
     return Check(
         "idle-states",
         "limited",
@@ -131,11 +132,9 @@ def _idle_states() -> Check:
 
 def _clock_source() -> Check:
     source = read_text("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-    began = time.perf_counter_ns()
-    for _ in range(1000):
-        time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-    cost = (time.perf_counter_ns() - began) // 1000
-    found = f"{source}, {cost} ns a reading (from Python)"
+    found = f"{source}, {_reading_ns()} ns a reading (from Python)"
+    if not measured_machine().is_here:
+        found = f"{source}"
     if source in ("tsc", "arch_sys_counter", "kvm-clock", "xen", "riscv_clocksource"):
         return Check("clock-source", "ok", found)
     return Check(
@@ -147,8 +146,15 @@ def _clock_source() -> Check:
     )
 
 
+def _reading_ns() -> int:
+    began = time.perf_counter_ns()
+    for _ in range(1000):
+        time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    return (time.perf_counter_ns() - began) // 1000
+
+
 def _timers() -> Check:
-    step = round(time.clock_getres(time.CLOCK_MONOTONIC) * 1e9)
+    step = measured_machine().clock_resolution_ns
     if step == 1:
         return Check("high-resolution-timers", "ok", "1 ns")
     return Check(
@@ -164,7 +170,7 @@ def _preemption() -> Check:
     model = environment.preemption_model()
     if model == "PREEMPT_RT":
         return Check("preemption", "ok", model)
-    image = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine())
+    image = {"x86_64": "amd64", "aarch64": "arm64"}.get(measured_machine().architecture)
     return Check(
         "preemption",
         "limited",
@@ -208,7 +214,7 @@ def _isolation() -> Check:
 def _frequency() -> Check:
     governors = {
         text
-        for path in _CPU.glob("cpu*/cpufreq/scaling_governor")
+        for path in measured_machine().matching(f"{_CPU}/cpu*/cpufreq/scaling_governor")
         if (text := read_text(path)) is not None
     }
     if not governors:
@@ -227,7 +233,7 @@ def _frequency() -> Check:
 def _thermal() -> Check:
     counts = [
         int(text)
-        for path in _CPU.glob("cpu*/thermal_throttle/core_throttle_count")
+        for path in measured_machine().matching(f"{_CPU}/cpu*/thermal_throttle/core_throttle_count")
         if (text := read_text(path)) is not None
     ]
     if not counts:
@@ -241,7 +247,7 @@ def _thermal() -> Check:
 
 
 def _smi() -> Check:
-    if platform.machine() not in ("x86_64", "i686"):
+    if measured_machine().architecture not in ("x86_64", "i686"):
         return Check("smi-counter", "ok", "this architecture has no System Management Mode")
     consequence = "time that firmware takes away cannot be told from other delays"
     if environment.cpu_field("vendor_id") != "GenuineIntel":
@@ -358,7 +364,7 @@ def _packages() -> Check:
 
 
 def _load() -> Check:
-    one_minute = os.getloadavg()[0]
+    one_minute = float((read_text("/proc/loadavg") or "0").split()[0])
     cpus = len(enterable_cpus())
     found = f"load average {one_minute:.2f} on {cpus} CPUs"
     if one_minute < 0.5 * cpus:
@@ -408,3 +414,5 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     _tool("trace-cmd", "trace-cmd", "--version"),
 )
 """Every check; none changes anything."""
+_OF_HERE = (_left_traces, _kvm, _boards, _packages)
+"""Those of what only the machine has that Latenz is installed on."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from latenz.affinity import enterable_cpus, isolated_cpus
 from latenz.boards import apt_sources
+from latenz.machine import measured_machine
 from latenz.programs import program_version
 from latenz.unpacking import Damaged, unpack
 
@@ -35,10 +36,8 @@ _KERNEL = Path("/proc/sys/kernel")
 
 def read_text(path: Path | str) -> str | None:
     """Return the stripped text of a small file, None if it cannot be read."""
-    try:
-        return Path(path).read_text("utf-8", "replace").strip()
-    except OSError:
-        return None
+    content = measured_machine().content(os.fspath(path))
+    return None if content is None else content.decode("utf-8", "replace").strip()
 
 
 def anonymous_command_line(text: str) -> str:
@@ -48,22 +47,23 @@ def anonymous_command_line(text: str) -> str:
 
 def kernel_config() -> dict[str, str]:
     """Return those options of the running kernel's configuration that concern latency."""
+    machine = measured_machine()
     text = None
-    with suppress(OSError, Damaged):
-        text = unpack(Path("/proc/config.gz").read_bytes(), _LARGEST_CONFIG).decode(
-            "utf-8", "replace"
-        )
-    text = text or read_text(f"/boot/config-{platform.release()}") or ""
+    if packed := machine.content("/proc/config.gz"):
+        with suppress(Damaged):
+            text = unpack(packed, _LARGEST_CONFIG).decode("utf-8", "replace")
+    text = text or read_text(f"/boot/config-{machine.release}") or ""
     matches = (_CONFIG.fullmatch(line) for line in text.splitlines())
     return {f"CONFIG_{match[1]}": match[2].strip('"') for match in matches if match}
 
 
 def preemption_model() -> str:
     """Return how the running kernel preempts itself: PREEMPT_RT, full, lazy, voluntary, none."""
-    if read_text("/sys/kernel/realtime") == "1" or "PREEMPT_RT" in platform.version():
+    kernel = measured_machine().kernel
+    if read_text("/sys/kernel/realtime") == "1" or "PREEMPT_RT" in kernel:
         return "PREEMPT_RT"
     config = kernel_config()
-    if "PREEMPT_DYNAMIC" in platform.version():
+    if "PREEMPT_DYNAMIC" in kernel:
         chosen = read_text("/sys/kernel/debug/sched/preempt")
         if chosen and (match := re.search(r"\((\w+)\)", chosen)):
             return f"{match[1]} (chosen at boot)"
@@ -118,15 +118,15 @@ def cpu_field(name: str) -> str | None:
 
 def machine() -> str:
     """Return the processor's name, with the number of CPUs that can be entered."""
-    model = cpu_field("model name") or cpu_field("Model") or platform.machine()
+    model = cpu_field("model name") or cpu_field("Model") or measured_machine().architecture
     cpus = len(enterable_cpus())
     return f"{model}, {cpus} CPU{'s' if cpus != 1 else ''}"
 
 
 def smi_count(cpu: int) -> int | None:
     """Return how many System Management Interrupts a CPU has seen; None where unreadable."""
-    if cpu_field("vendor_id") != "GenuineIntel":
-        return None  # the counter, MSR 0x34, is Intel's
+    if not measured_machine().is_here or cpu_field("vendor_id") != "GenuineIntel":
+        return None  # the counter, MSR 0x34, is Intel's, and lies in no file that is read whole
     try:
         descriptor = os.open(f"/dev/cpu/{cpu}/msr", os.O_RDONLY)
     except OSError:
@@ -142,21 +142,27 @@ def smi_count(cpu: int) -> int | None:
 
 def describe() -> dict[str, Any]:
     """Return everything about this machine that does not change while a run lasts."""
+    with measured_machine().fetching(_DESCRIBING):
+        return _described()
+
+
+def _described() -> dict[str, Any]:
     sections: dict[str, Callable[[], dict[str, Any]]] = {
         "kernel": _kernel,
         "cpu": _cpu,
         "clock": _clock,
         "memory": _memory,
         "software": _software,
-        "packages": apt_sources.account,
     }
+    if measured_machine().is_here:
+        sections["packages"] = apt_sources.account
     return {name: section() for name, section in sections.items()}
 
 
 def _kernel() -> dict[str, Any]:
     return {
-        "release": platform.release(),
-        "version": platform.version(),
+        "release": measured_machine().release,
+        "version": measured_machine().kernel,
         "preemption": preemption_model(),
         "command_line": anonymous_command_line(read_text("/proc/cmdline") or ""),
         "config": kernel_config(),
@@ -169,11 +175,12 @@ def _kernel() -> dict[str, Any]:
 
 def _cpu() -> dict[str, Any]:
     mitigations = {
-        path.name: read_text(path) for path in sorted((_CPU / "vulnerabilities").glob("*"))
+        Path(path).name: read_text(path)
+        for path in measured_machine().matching(f"{_CPU}/vulnerabilities/*")
     }
     return {
         "model": cpu_field("model name"),
-        "architecture": platform.machine(),
+        "architecture": measured_machine().architecture,
         "microcode": cpu_field("microcode"),
         "online": read_text(_CPU / "online"),
         "isolated": read_text(_CPU / "isolated") or None,
@@ -186,14 +193,38 @@ def _cpu() -> dict[str, Any]:
         "idle_driver": read_text(_CPU / "cpuidle/current_driver"),
         "idle_states": [
             {
-                "name": read_text(state / "name"),
-                "exit_latency_us": read_text(state / "latency"),
-                "disabled": read_text(state / "disable"),
+                "name": read_text(f"{state}/name"),
+                "exit_latency_us": read_text(f"{state}/latency"),
+                "disabled": read_text(f"{state}/disable"),
             }
-            for state in sorted((_CPU / "cpu0/cpuidle").glob("state*"))
+            for state in measured_machine().matching(f"{_CPU}/cpu0/cpuidle/state*")
         ],
         "mitigations": {name: text for name, text in mitigations.items() if text != "Not affected"},
     }
+
+
+_DESCRIBING = (
+    *("/proc/cpuinfo", "/proc/cmdline", "/proc/meminfo", "/proc/config.gz", "/proc/timer_list"),
+    *(f"{_KERNEL}/sched_rt_*", f"{_KERNEL}/timer_migration", "/proc/sys/vm/swappiness"),
+    *("/sys/kernel/realtime", "/sys/kernel/debug/sched/preempt", "/sys/hypervisor/type"),
+    *("/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"),
+    *("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/kernel/mm/ksm/run"),
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/devices/system/clocksource/clocksource0/*",
+    *(f"{_CPU}/{name}" for name in ("online", "isolated", "nohz_full", "smt/control")),
+    *(f"{_CPU}/{name}" for name in ("vulnerabilities/*", "cpuidle/current_driver")),
+    *(f"{_CPU}/cpu*/topology/{name}" for name in ("core_id", "physical_package_id")),
+    f"{_CPU}/cpu*/topology/thread_siblings_list",
+    *(f"{_CPU}/cpu*/cpufreq/{name}" for name in ("scaling_governor", "scaling_driver")),
+    *(f"{_CPU}/cpu*/cpuidle/state*/{name}" for name in ("name", "latency", "disable")),
+)
+"""What `describe` reads, as patterns."""
+_CHANGING = (
+    *("/proc/meminfo", "/proc/loadavg", "/proc/stat", "/proc/interrupts", "/proc/softirqs"),
+    f"{_CPU}/cpu*/cpufreq/scaling_cur_freq",
+    f"{_CPU}/cpu*/thermal_throttle/core_throttle_count",
+)
+"""What `moment` reads."""
 
 
 _TOPOLOGY = ("core_id", "physical_package_id", "thread_siblings_list")
@@ -236,7 +267,7 @@ def _software() -> dict[str, Any]:
         "cyclictest": program_version("cyclictest", "--help"),
         "stress-ng": program_version("stress-ng", "--version"),
         "rtla": program_version("rtla", "--version"),
-        "python": platform.python_version(),
+        **({"python": platform.python_version()} if measured_machine().is_here else {}),
     }
 
 
@@ -269,6 +300,11 @@ def own_version() -> dict[str, str | bool | None]:
 
 def moment() -> dict[str, Any]:
     """Return what changes while a run lasts: load, memory, clock rates, interrupt counts."""
+    with measured_machine().fetching(_CHANGING):
+        return _this_moment()
+
+
+def _this_moment() -> dict[str, Any]:
     memory = re.search(r"MemAvailable:\s+(\d+) kB", read_text("/proc/meminfo") or "")
     return {
         "load_average": read_text("/proc/loadavg"),
@@ -284,7 +320,7 @@ def moment() -> dict[str, Any]:
 
 def steal_ns(text: str) -> dict[str, int]:
     """Return how long the hypervisor has kept each CPU from running since boot: /proc/stat."""
-    tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    tick_ns = 1_000_000_000 // measured_machine().ticks_a_second
     rows = (line.split() for line in text.splitlines())
     return {
         row[0].removeprefix("cpu"): int(row[8]) * tick_ns

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from latenz.durations import parse_duration
 from latenz.errors import BadInput
+from latenz.machine import measured_machine
 
 _CPU = "sys/devices/system/cpu"
 _REQUEST = Path("/dev/cpu_dma_latency")
@@ -74,24 +75,28 @@ def deepest_state(cpus: Iterable[int], root: Path = Path("/")) -> IdleState | No
     found = [
         state
         for cpu in cpus
-        for folder in (root / _CPU / f"cpu{cpu}/cpuidle").glob("state*")
+        for folder in measured_machine().matching(f"{root / _CPU}/cpu{cpu}/cpuidle/state*")
         if (state := _enabled_state(folder)) is not None
     ]
     return max(found, key=lambda state: state.exit_us, default=None)
 
 
-def _enabled_state(folder: Path) -> IdleState | None:
+def _enabled_state(folder: str) -> IdleState | None:
+    disabled, name, latency = (
+        measured_machine().content(f"{folder}/{name}") for name in ("disable", "name", "latency")
+    )
+    if disabled is None or name is None or latency is None or disabled.strip() != b"0":
+        return None
     try:
-        if (folder / "disable").read_text().strip() != "0":
-            return None
-        name = (folder / "name").read_text().strip()
-        return IdleState(name, int((folder / "latency").read_text()))
-    except (OSError, ValueError):
+        return IdleState(name.decode("utf-8", "replace").strip(), int(latency))
+    except ValueError:
         return None
 
 
 def requested_us() -> int | None:
     """Return the shortest wake-up time that anybody asks for; None if nobody does, or not known."""
+    if not measured_machine().is_here:
+        return None
     try:
         descriptor = os.open(_REQUEST, os.O_RDONLY)
         try:

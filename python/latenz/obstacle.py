@@ -2,12 +2,12 @@
 
 import errno
 import os
-import shutil
 from dataclasses import dataclass
 
 from latenz.affinity import enterable_cpus
 from latenz.errors import BadInput
-from latenz.programs import probe_program
+from latenz.machine import measured_machine
+from latenz.programs import own_program
 from latenz.refusal import Rights, why_refused
 from latenz.settings import format_cpu_list
 
@@ -30,13 +30,14 @@ class Obstacle:
 
 def missing_program(program: str, fix: str) -> Obstacle | None:
     """Return an obstacle if a program is not on the PATH."""
-    return None if shutil.which(program) else Obstacle(f"{program} is not installed", fix)
+    found = measured_machine().find_program(program)
+    return None if found else Obstacle(f"{program} is not installed", fix)
 
 
 def missing_own_program(program: str) -> Obstacle | None:
     """Return an obstacle if a native program of ours has not been built."""
     try:
-        probe_program(program)
+        own_program(program)
     except BadInput as mistake:
         return Obstacle(f"{program} {mistake.what}", mistake.remedy)
     return None
@@ -57,20 +58,11 @@ def forbidden_cpus(cpus: tuple[int, ...]) -> Obstacle | None:
 def forbidden_priority(policy: int, priority: int) -> Obstacle | None:
     """Return an obstacle if this process may not take a real-time priority.
 
-    It is tried in a child process, because many things can forbid it: capabilities, resource
-    limits, cgroups without real-time bandwidth, container filters.
+    It is tried, because many things can forbid it.
     """
-    child = os.fork()
-    if child == 0:
-        try:
-            os.sched_setscheduler(0, policy, os.sched_param(priority))
-            os._exit(0)
-        except OSError as error:
-            os._exit(error.errno or 1)
-    _, status = os.waitpid(child, 0)
-    if status == 0:
+    code = measured_machine().priority_error(policy, priority)
+    if code == 0:
         return None
-    code = os.waitstatus_to_exitcode(status)
     if code != errno.EPERM:
         return Obstacle(f"real-time priority {priority} is refused ({os.strerror(code)})")
     reason, fix = why_refused(Rights.read(), priority)

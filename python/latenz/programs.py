@@ -3,11 +3,11 @@
 import os
 import re
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
 from latenz.errors import BadInput
+from latenz.machine import measured_machine, measured_target
 
 
 def probe_program(name: str) -> Path:
@@ -26,15 +26,20 @@ def probe_program(name: str) -> Path:
     return path
 
 
+def own_program(name: str) -> list[str]:
+    """Return how a native program of ours is called on the measured machine.
+
+    Raises:
+        BadInput: It is not there.
+    """
+    target = measured_target()
+    return target.own_program(name) if target else [str(probe_program(name))]
+
+
 def program_version(*command: str) -> str | None:
     """Return the first thing like a version that a program prints, None without the program."""
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=30, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.search(r"\d+\.\d[\w.]*", done.stdout + done.stderr)
+    printed = measured_machine().output_of(command)
+    match = re.search(r"\d+\.\d[\w.]*", printed or "")
     return match.group() if match else None
 
 
@@ -47,6 +52,28 @@ def board_program(name: str) -> Path:
     path = Path(sys.prefix) / "linux-arm64" / "bin" / name
     if Path(name).name != name or not path.is_file():
         raise BadInput("is not installed", str(path), "run setup/ensure boards to build it")
+    return path
+
+
+def agents_folder() -> Path:
+    """Return where the programs are that are sent to targets."""
+    from latenz import _core
+
+    return Path(_core.__file__).parent / "agents"
+
+
+def agent_program(processor: str) -> Path:
+    """Return the program that is sent to targets with a kind of processor.
+
+    Args:
+        processor: `x86_64`, `aarch64`, `armhf` or `riscv64`.
+
+    Raises:
+        BadInput: It is not built.
+    """
+    path = agents_folder() / f"latenz-agent-{processor}"
+    if not path.is_file():
+        raise BadInput("is not installed", str(path), "run setup/ensure agent to build it")
     return path
 
 

@@ -5,9 +5,10 @@ The probes tell the same of themselves (probes/src/refusal.cpp), where there is 
 
 import os
 import re
-import resource
 from dataclasses import dataclass
 from pathlib import Path
+
+from latenz.machine import measured_machine
 
 _CAP_SYS_NICE = 23
 _ALL_USERS = 2**32 - 1
@@ -44,13 +45,12 @@ class Rights:
         """
         status = _text(process / "status")
         effective = re.search(r"^CapEff:\s*([0-9a-f]+)", status, re.MULTILINE)
-        limit, _ = resource.getrlimit(resource.RLIMIT_RTPRIO)
         groups, empty_group = _empty_group(process)
         return cls(
             capable=bool(effective and int(effective[1], 16) >> _CAP_SYS_NICE & 1),
             in_user_namespace=_text(process / "uid_map").split() not in ([], _whole_map()),
-            is_root=os.geteuid() == 0,
-            priority_limit=99 if limit == resource.RLIM_INFINITY else limit,
+            is_root=measured_machine().is_root(),
+            priority_limit=_priority_limit(_text(process / "limits")),
             empty_group=empty_group,
             groups=groups,
             filtered=re.search(r"^Seccomp:\s*2$", status, re.MULTILINE) is not None,
@@ -95,10 +95,15 @@ def why_refused(rights: Rights, priority: int) -> tuple[str, str]:
 
 
 def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return ""
+    return (measured_machine().content(os.fspath(path)) or b"").decode("utf-8", "replace")
+
+
+def _priority_limit(limits: str) -> int:
+    """Return RLIMIT_RTPRIO, the soft one: /proc/PID/limits."""
+    told = re.search(r"^Max realtime priority\s+(\d+|unlimited)", limits, re.MULTILINE)
+    if told is None:
+        return 0
+    return 99 if told[1] == "unlimited" else int(told[1])
 
 
 def _whole_map() -> list[str]:

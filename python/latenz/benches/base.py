@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -93,6 +94,14 @@ class Bench(ABC):
     def trace_obstacle(self) -> Obstacle | None:
         """Return why it cannot record what the kernel does, or None if it can."""
         return None if self.traces else Obstacle(f"the bench {self.name} records no traces")
+
+    def opened(self) -> AbstractContextManager[None]:
+        """Give the bench what it needs from before the first question to the last measurement.
+
+        Raises:
+            BadInput: It cannot be had.
+        """
+        return nullcontext()
 
     @abstractmethod
     def obstacle(self, condition: "Condition") -> Obstacle | None:

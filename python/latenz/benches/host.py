@@ -1,6 +1,5 @@
 """The bench `host`: the Linux that Latenz runs on."""
 
-import platform
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from latenz.benches.late import LateWatch
 from latenz.clocks import ClockOffsets, notes_between
 from latenz.engines import ENGINES, Engine, Task
 from latenz.errors import BadInput
+from latenz.machine import measured_machine
 from latenz.model import SampleSet, TimeBase
 from latenz.obstacle import Obstacle
 from latenz.stress import STRESSORS, Stressor
@@ -56,12 +56,16 @@ class Host(Bench):
         engine = _engine(condition)
         return condition.load.settle + engine.planned_ns(condition.engine, condition.duration_ns)
 
+    def time_base(self) -> TimeBase:
+        """Return what the machine's clock counts."""
+        return TimeBase.SILICON
+
     def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
         """Measure under load, store the sample sets, and return an account."""
         condition = assignment.condition
         folder = assignment.folder()
-        machine = {"machine": environment.machine(), "kernel": platform.release()}
-        metadata = assignment.metadata(TimeBase.SILICON).model_copy(update=machine)
+        machine = {"machine": environment.machine(), "kernel": measured_machine().release}
+        metadata = assignment.metadata(self.time_base()).model_copy(update=machine)
         task = Task(assignment.writer, folder, metadata, condition.duration_ns)
         engine = _engine(condition)(condition.engine, task)
         planned_ns = self.planned_ns(condition)

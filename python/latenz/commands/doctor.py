@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from latenz.commands.on import On, machine_of
+
 if TYPE_CHECKING:
     from latenz.doctor import Diagnosis
 
@@ -11,11 +13,13 @@ _STYLE = {"ok": "green", "limited": "yellow", "missing": "red"}
 
 
 def command(
+    on: On = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Say what this machine can and cannot measure, why, and what would change it.
 
-    Looks only; changes nothing. Ends with 1 if no engine at all can measure here.
+    Looks only; changes nothing. With --on, the machine is another. Ends with 1 if no engine at all
+    can measure there.
 
     Example: latenz doctor
     """
@@ -23,7 +27,8 @@ def command(
     from latenz.engines import ENGINES
     from latenz.errors import EXIT_GATE_VIOLATED
 
-    diagnosis = diagnose()
+    with machine_of(on):
+        diagnosis = diagnose()
     if json:
         import json as json_module
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from latenz.commands.judging import AcceptEmulated, exit_code
+from latenz.commands.on import On, target_of
 
 if TYPE_CHECKING:
     from latenz.benches.late import OnLate
     from latenz.measuring.condition import Condition
+    from latenz.remote import TargetUrl
     from latenz.statistics import Summary
 
 
@@ -31,6 +33,7 @@ def command(
     bench: Annotated[
         str | None, typer.Option(help="Run every condition on this bench instead.")
     ] = None,
+    on: On = None,
     duration: Annotated[
         str | None, typer.Option(help="Measure each condition this long instead, such as 24h.")
     ] = None,
@@ -59,12 +62,15 @@ def command(
     Latencies are looked at once a second for --late. The command of --on-late is told the latency
     by LATENZ_LATENCY_NS, and LATENZ_LIMIT_NS, LATENZ_CONDITION and LATENZ_FOLDER.
 
+    With --on, the machine that is measured is another: nothing needs to be installed there.
+
     Example: latenz run experiments/quick.toml --only 'idle*' -o results/mine
     """
     from latenz.experiment.progress import Progress
     from latenz.experiment.runner import run_experiment, select
     from latenz.experiment.schema import Experiment
 
+    target = _target(on, bench)
     read = Experiment.read(experiment, bench)
     chosen = _shortened(select(read, only or ()), duration)
     if list_:
@@ -74,7 +80,7 @@ def command(
     folder = output or _default_folder(read.file.name)
     required = only == [chosen[0].name]
     with Progress(wanted=not json) as progress:
-        writer = run_experiment(read, folder, chosen, progress, required, trace, wish)
+        writer = run_experiment(read, folder, chosen, progress, required, trace, wish, target)
     summaries = _summaries(folder, read.file.confidence)
     accounts = writer.info.conditions
     if json:
@@ -84,6 +90,14 @@ def command(
         for name in read.file.published:
             typer.echo(f"notes on the published values: latenz published {name}")
     return _exit_code(writer.info.status, accounts, exit_code(summaries, None, accept_emulated))
+
+
+def _target(on: str | None, bench: str | None) -> "TargetUrl | None":
+    from latenz.errors import BadInput
+
+    if on is not None and bench not in (None, "host"):
+        raise BadInput(f"the bench {bench} is on this machine", "--on", "leave one of them out")
+    return target_of(on)
 
 
 def _on_late(late: str | None, command: str | None, stops: bool) -> "OnLate | None":

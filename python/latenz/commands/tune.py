@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from latenz.commands import Force, tune_prove, tune_transaction, tune_watchers
+from latenz.commands.on import On, machine_at
 
 if TYPE_CHECKING:
     from latenz.tune.check import Check
@@ -31,6 +32,7 @@ def check(
     cpus: Annotated[str | None, _CPUS] = None,
     profile: Annotated[str | None, _PROFILE] = None,
     root: Annotated[Path, _ROOT] = Path("/"),
+    on: On = None,
     only: Annotated[list[str] | None, _ONLY] = None,
     live: Annotated[str | None, _LIVE] = None,
     why: Annotated[str | None, _WHY] = None,
@@ -50,10 +52,11 @@ def check(
     from latenz.tune.root import Root
 
     entries = chosen((why,), "--why") if why else chosen(tuple(only or ()), "--only")
-    opened = Root(root)
-    opened.check_machine()
-    context = Context.of(opened, cpus, profile)
-    interrupted, checks = False, checked(context, entries)
+    with machine_at(root, on):
+        opened = Root(root)
+        opened.check_machine()
+        context = Context.of(opened, cpus, profile)
+        interrupted, checks = False, checked(context, entries)
     if live is not None:
         interrupted, seen = _live(context, live, json)
         checks = by_effect([*seen, *checks])
@@ -103,6 +106,7 @@ def _print(checks: "list[Check]", context: "Context", why: str | None, json: boo
 def snapshot(
     output: Annotated[Path, typer.Argument(help="The tar to write.", show_default=False)],
     root: Annotated[Path, _ROOT] = Path("/"),
+    on: On = None,
     force: Force = False,
 ) -> None:
     """Gather what the checks read from this machine, to check it elsewhere.
@@ -119,7 +123,10 @@ def snapshot(
 
     inputs = (root,) if root.is_file() else ()
     check_output(output, inputs, force=force)
-    with counting("reading", condition_count(), wanted=True) as progress:
+    with (
+        machine_at(root, on),
+        counting("reading", condition_count(), wanted=True) as progress,
+    ):
         left_out = write_snapshot(output, root, progress)
     typer.echo(f"snapshot: {output}")
     for path, reason in list(left_out.items())[:_MOST_LEFT_OUT]:

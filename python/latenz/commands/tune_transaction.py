@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from latenz.commands.on import On, machine_at
 from latenz.errors import EXIT_GATE_VIOLATED, EXIT_INTERRUPTED, BadInput
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def plan(
     include: Annotated[list[str] | None, INCLUDE] = None,
     only: Annotated[list[str] | None, ONLY] = None,
     skip: Annotated[list[str] | None, SKIP] = None,
+    on: On = None,
     json: Annotated[bool, JSON] = False,
 ) -> int:
     """Show what would be changed so that the checks are right; change nothing.
@@ -49,7 +51,8 @@ def plan(
     from latenz.tune.plan_show import plan_document, print_plan
     from latenz.tune.transaction import STATE
 
-    found = _planned(cpus, profile, root, include, only, skip)
+    with machine_at(root, on):
+        found = _planned(cpus, profile, root, include, only, skip)
     if json:
         print_json(plan_document(found))
     else:

@@ -85,7 +85,7 @@ class Cyclictest(Engine[CyclictestSettings]):
         """Return the program with its arguments."""
         cpus = self.settings.measured_cpus()
         ending = f"--duration={whole_seconds(self.task.duration_ns)}"
-        return cyclictest_command(self.settings, cpus, ending, self.folder)
+        return cyclictest_command(self.settings, cpus, ending, self.place)
 
     def collect(self) -> list[SampleSet]:
         """Store one sample set for each CPU."""

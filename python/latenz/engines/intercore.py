@@ -18,7 +18,7 @@ from latenz.errors import BadInput
 from latenz.measuring.settings import EngineSettings
 from latenz.model import SampleSet
 from latenz.obstacle import Obstacle, forbidden_cpus, missing_own_program
-from latenz.programs import probe_program
+from latenz.programs import own_program
 
 _PROGRAM = "latenz-intercore"
 ACCOUNT_FILE = "intercore.json"  # replaced as a whole, so that it can be read at any moment
@@ -168,8 +168,8 @@ class Intercore(Engine[IntercoreSettings]):
         settings = self.settings
         size = [f"--bytes={settings.payload_bytes}"] if settings.payload_bytes else []
         return [
-            str(probe_program(_PROGRAM)),
-            f"--output={self.folder}",
+            *own_program(_PROGRAM),
+            f"--output={self.place}",
             f"--through={settings.through}",
             *size,
             f"--samples={settings.samples}",

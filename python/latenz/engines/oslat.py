@@ -55,7 +55,7 @@ class Oslat(Engine[OslatSettings]):
             f"--duration={whole_seconds(self.task.duration_ns)}",
             f"--bucket-size={_CELLS}",
             f"--workload={self.settings.workload}",
-            f"--json={self.folder / 'oslat.json'}",
+            f"--json={self.place / 'oslat.json'}",
             "--quiet",
             *priority,
         ]

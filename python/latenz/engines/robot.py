@@ -14,7 +14,7 @@ from latenz.measuring.notes import NOT_AWAKE, NOT_LOCKED
 from latenz.measuring.settings import SleepingEngineSettings
 from latenz.model import SampleSet
 from latenz.obstacle import Obstacle, own_real_time_obstacle
-from latenz.programs import probe_program
+from latenz.programs import own_program
 from latenz.settings import Duration, Priority
 
 _PROGRAM = "latenz-robot"
@@ -110,8 +110,8 @@ class Robot(Engine[RobotSettings]):
     def arguments(self) -> list[str]:
         """Return the program with its arguments."""
         settings = self.settings
-        options = robot_options(settings, settings.cpu, self.task.duration_ns, self.folder)
-        return [str(probe_program(_PROGRAM)), *options]
+        options = robot_options(settings, settings.cpu, self.task.duration_ns, self.place)
+        return [*own_program(_PROGRAM), *options]
 
     def measured(self) -> frozenset[int]:
         """Return the servo's CPU, if it has one."""

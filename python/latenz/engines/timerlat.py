@@ -1,12 +1,12 @@
 """The engine `timerlat`: the kernel's own tracer, through `rtla timerlat hist`."""
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from latenz.durations import whole_seconds
 from latenz.engines.base import Engine
+from latenz.machine import measured_machine
 from latenz.measuring.settings import SleepingEngineSettings
 from latenz.model import SampleSet
 from latenz.obstacle import Obstacle, forbidden_cpus, missing_program
@@ -14,8 +14,7 @@ from latenz.programs import program_version
 from latenz.settings import Priority, WholeMicroseconds, format_cpu_list
 
 _TRACERS = tuple(
-    Path(root) / "available_tracers"
-    for root in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
+    f"{root}/available_tracers" for root in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 )
 
 
@@ -33,10 +32,9 @@ class TimerlatSettings(SleepingEngineSettings):
 def available_tracers() -> list[str] | None:
     """Return the kernel's tracers; None if its tracing file system cannot be read."""
     for path in _TRACERS:
-        try:
-            return path.read_text().split()
-        except OSError:
-            continue
+        tracers = measured_machine().content(path)
+        if tracers is not None:
+            return tracers.decode("ascii", "replace").split()
     return None
 
 

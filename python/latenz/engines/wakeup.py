@@ -13,7 +13,7 @@ from latenz.measuring.settings import WakingEngineSettings
 from latenz.measuring.wakeup_account import ACCOUNT_FILE, PROGRAM, WHAT, WakeupAccount
 from latenz.model import SampleSet
 from latenz.obstacle import Obstacle, own_real_time_obstacle
-from latenz.programs import probe_program
+from latenz.programs import own_program
 from latenz.settings import Duration, Priority, format_cpu_list
 
 
@@ -61,8 +61,8 @@ class Wakeup(Engine[WakeupSettings]):
     def arguments(self) -> list[str]:
         """Return the program with its arguments."""
         cpus = self.settings.measured_cpus()
-        options = wakeup_options(self.settings, cpus, self.task.duration_ns, self.folder)
-        return [str(probe_program(PROGRAM)), *options]
+        options = wakeup_options(self.settings, cpus, self.task.duration_ns, self.place)
+        return [*own_program(PROGRAM), *options]
 
     def start(self) -> None:
         """Announce the sample sets, so that the run is readable at any moment, and measure."""
@@ -79,7 +79,7 @@ class Wakeup(Engine[WakeupSettings]):
         """Return the largest latency so far, as the probe's account of the last second has it."""
         try:
             account = json.loads((self.folder / ACCOUNT_FILE).read_bytes())
-        except OSError:
+        except (OSError, ValueError):
             return None
         known = [each["max_ns"] for each in account["threads"] if each["max_ns"] is not None]
         return max(known, default=None)

@@ -1,11 +1,12 @@
 """The engine `xenomai-latency`: Xenomai's own `latency` program."""
 
-import shutil
+import os
 from pathlib import Path
 from typing import Literal
 
 from latenz.durations import whole_seconds
 from latenz.engines.base import Engine
+from latenz.machine import measured_machine
 from latenz.measuring.settings import EngineSettings
 from latenz.model import SampleSet
 from latenz.obstacle import Obstacle, forbidden_cpus
@@ -29,7 +30,9 @@ _MODES = {"user": "0", "kernel": "1", "timer": "2"}
 
 
 def _program() -> str | None:
-    return str(_PROGRAM) if _PROGRAM.exists() else shutil.which("latency")
+    machine = measured_machine()
+    installed = machine.may(str(_PROGRAM), os.X_OK)
+    return str(_PROGRAM) if installed else machine.find_program("latency")
 
 
 class XenomaiLatency(Engine[XenomaiLatencySettings]):
@@ -43,7 +46,7 @@ class XenomaiLatency(Engine[XenomaiLatencySettings]):
     @classmethod
     def obstacle(cls, settings: XenomaiLatencySettings) -> Obstacle | None:
         """Return why `latency` cannot measure here, or None if it can."""
-        if not Path("/proc/xenomai").exists():
+        if not measured_machine().matching("/proc/xenomai"):
             return Obstacle("this kernel has no Xenomai (/proc/xenomai is absent)")
         if _program() is None:
             return Obstacle("Xenomai's `latency` is neither in /usr/xenomai/bin nor on the PATH")

@@ -3,12 +3,14 @@
 import secrets
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from latenz.benches import BENCHES
 from latenz.benches.base import Assignment, Bench, Watch
+from latenz.benches.host import Host
 from latenz.engines import ENGINES, Engine
 from latenz.errors import BadInput, closest
 from latenz.experiment.ordering import interleave
@@ -18,6 +20,7 @@ from latenz.signals import stopped_by_signals
 
 if TYPE_CHECKING:
     from latenz.benches.late import OnLate
+    from latenz.remote import TargetUrl
     from latenz.store.run import RunWriter, Status
 
 
@@ -67,6 +70,7 @@ def run_experiment(
     required: bool = False,
     trace: bool = False,
     on_late: "OnLate | None" = None,
+    on: "TargetUrl | None" = None,
 ) -> "RunWriter":
     """Measure conditions in random order; SIGINT and SIGTERM end the run early and in order.
 
@@ -81,6 +85,7 @@ def run_experiment(
         required: The conditions were asked for by name: one that cannot be measured is an error.
         trace: Also record what the kernel does meanwhile, and tell why the worst were late.
         on_late: What to do once a measurement's latency passes a limit.
+        on: The target to measure instead of this machine; None: this machine.
 
     Returns:
         The closed run; its `info.status` is "complete" or "interrupted".
@@ -89,7 +94,31 @@ def run_experiment(
         BadInput: The folder cannot be written, no condition can be measured here, or one cannot
             be traced or watched.
     """
-    benches = {name: BENCHES[name]() for name in {each.bench for each in conditions}}
+    benches = {name: _bench(name, on) for name in {each.bench for each in conditions}}
+    with ExitStack() as stack:
+        for bench in benches.values():
+            stack.enter_context(bench.opened())
+        return _run(experiment, folder, conditions, observer, benches, required, trace, on_late)
+
+
+def _bench(name: str, on: "TargetUrl | None") -> Bench:
+    if on is None:
+        return BENCHES[name]()
+    from latenz.benches.target import Elsewhere, TargetBench
+
+    return TargetBench(on) if name == Host.name else Elsewhere(name)
+
+
+def _run(
+    experiment: Experiment,
+    folder: Path,
+    conditions: Sequence[Condition],
+    observer: Observer,
+    benches: dict[str, Bench],
+    required: bool,
+    trace: bool,
+    on_late: "OnLate | None",
+) -> "RunWriter":
     if trace:
         _require_traces(conditions, benches)
     if on_late:
@@ -103,7 +132,8 @@ def run_experiment(
     file = experiment.file
     seed = secrets.randbits(32) if file.seed is None else file.seed
     plan = interleave(able, file.repetitions, seed)
-    environment = {name: bench.describe() for name, bench in benches.items()}
+    described = {name: bench.describe() for name, bench in benches.items()}
+    environment = {name: told for name, told in described.items() if told}
     writer = begin_run(experiment, folder, conditions, environment, seed)
     for each in unable:
         account = {"state": "not measured", "reason": str(obstacles[each.name])}

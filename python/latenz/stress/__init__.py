@@ -9,7 +9,7 @@ from latenz.stress.hackbench import Hackbench
 from latenz.stress.kernel_compile import KernelCompile
 from latenz.stress.memory import MemoryLoad
 from latenz.stress.none import NoLoad
-from latenz.stress.spin import SpinSettings
+from latenz.stress.spin import Spin
 from latenz.stress.stress_ng import (
     Disk,
     Network,
@@ -19,14 +19,11 @@ from latenz.stress.stress_ng import (
 )
 
 _OWN: tuple[type[Stressor[Any]], ...] = (
-    *(NoLoad, StressNgCpu, StressNgAll, MemoryLoad),
+    *(NoLoad, StressNgCpu, StressNgAll, MemoryLoad, Spin),
     *(Hackbench, KernelCompile, Network, Disk),
 )
 
-_ON_BOARDS: dict[str, type[StressorSettings]] = {
-    "spin": SpinSettings,
-    "stress-ng": StressNgOneSettings,
-}
+_ON_BOARDS: dict[str, type[StressorSettings]] = {"stress-ng": StressNgOneSettings}
 
 STRESSORS: dict[str, type[Stressor[Any]]] = {
     stressor.name: stressor

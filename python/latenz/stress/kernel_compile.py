@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from latenz.files import is_private_place
+from latenz.machine import measured_machine
 from latenz.measuring.settings import StressorSettings
 from latenz.obstacle import Obstacle, missing_program
 from latenz.stress import compiling
@@ -39,6 +40,8 @@ class KernelCompile(Stressor[KernelCompileSettings]):
     @classmethod
     def missing(cls) -> Obstacle | None:
         """Return what is missing to compile a kernel, or None if nothing is."""
+        if not measured_machine().is_here:
+            return Obstacle("the sources of a kernel are not sent to a target")
         return missing_program("make", "apt-get install build-essential bc flex bison") or _wrong(
             os.environ.get(SOURCE, "")
         )

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from latenz.measuring.settings import StressorSettings
 from latenz.obstacle import Obstacle, missing_own_program
-from latenz.programs import probe_program
+from latenz.programs import own_program
 from latenz.settings import CpuList, format_cpu_list
 from latenz.stress.base import Stressor
 
@@ -42,8 +42,8 @@ class MemoryLoad(Stressor[MemorySettings]):
         settings = self.settings
         cpus = [f"--cpus={format_cpu_list(self._cpus())}"]
         kernel = [f"--kernel={settings.kernel}"] if settings.kernel else []
-        program = str(probe_program(_PROGRAM))
-        return [program, f"--array-bytes={settings.array_bytes}", *cpus, *kernel]
+        program = own_program(_PROGRAM)
+        return [*program, f"--array-bytes={settings.array_bytes}", *cpus, *kernel]
 
     def _cpus(self) -> tuple[int, ...]:
         chosen = tuple(sorted(self.cpus))
@@ -62,6 +62,6 @@ class MemoryLoad(Stressor[MemorySettings]):
         """Return the bytes moved, the bandwidth, and both for each CPU and kernel."""
         try:
             told = json.loads((self.folder / self.output_file).read_bytes())
-        except ValueError:  # it was killed
+        except (OSError, ValueError):  # it was killed
             return {}
         return {key: told[key] for key in ("program_version", "bytes", "bytes_per_s", "threads")}

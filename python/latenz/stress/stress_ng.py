@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from latenz.durations import whole_seconds
 from latenz.files import scratch_place
+from latenz.machine import measured_machine
 from latenz.measuring.settings import StressorSettings
 from latenz.obstacle import Obstacle, missing_program
 from latenz.programs import program_version
@@ -138,6 +138,9 @@ class StressNgAllSettings(StressorSettings):
         return "all" in self.classes
 
 
+_METRICS = "stress-ng.yaml"
+
+
 class _StressNg(Stressor[SettingsT]):
     """What these loads share."""
 
@@ -149,15 +152,12 @@ class _StressNg(Stressor[SettingsT]):
     def _common(self) -> list[str]:
         # Longer than needed: the load must not end before the measurement, whatever delays it.
         limit = 2 * whole_seconds(self.planned_ns) + 60
-        return ["stress-ng", f"--timeout={limit}", "--metrics", f"--yaml={self._metrics_file}"]
-
-    @property
-    def _metrics_file(self) -> Path:
-        return self.folder / "stress-ng.yaml"
+        return ["stress-ng", f"--timeout={limit}", "--metrics", f"--yaml={self.place / _METRICS}"]
 
     def account(self) -> dict[str, Any]:
         """Return the version and what each stressor did (bogo operations, CPU seconds)."""
-        text = self._metrics_file.read_text() if self._metrics_file.exists() else ""
+        path = self.folder / _METRICS
+        text = path.read_text() if path.exists() else ""
         metrics = read_metrics(text)
         return {
             "version": program_version("stress-ng", "--version"),
@@ -205,6 +205,8 @@ class Disk(_StressNg[DiskSettings]):
     @classmethod
     def obstacle(cls, settings: DiskSettings) -> Obstacle | None:
         """Return why this load cannot run here, or None if it can."""
+        if not measured_machine().is_here:
+            return Obstacle("the folder of a target's programs is in memory, not on a disk")
         place = scratch_place()
         wanted = 2 * settings.instances * settings.file_size
         if shutil.disk_usage(place).free < wanted:
@@ -289,15 +291,8 @@ class StressNgAll(_StressNg[StressNgAllSettings]):
     def _class_members(self) -> list[str]:
         members: dict[str, None] = {}
         for group in self.settings.classes:
-            done = subprocess.run(
-                ["stress-ng", "--class", f"{group}?"],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=60,
-                check=False,
-            )
-            members |= dict.fromkeys(done.stdout.partition("stressors:")[2].split())
+            told = measured_machine().output_of(["stress-ng", "--class", f"{group}?"], 60) or ""
+            members |= dict.fromkeys(told.partition("stressors:")[2].split())
         return list(members)
 
 

@@ -162,7 +162,7 @@ class Context:
 
         Nor is one for users from whom /proc hides what is not theirs (mount option hidepid).
         """
-        if self.root.live:
+        if self.root.running:
             return any(each.kernel for each in self.threads)
         return self.root.problem(KERNEL_THREADS) == ABSENT
 

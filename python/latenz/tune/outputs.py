@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from latenz.affinity import enterable_cpus
+from latenz.machine import measured_machine
 from latenz.tune.root import ABSENT, Root
 
 FOLDER = "/latenz"
@@ -33,7 +34,7 @@ def read(root: Root, name: str) -> str:
     Raises:
         NotTold: It cannot be had, with the reason.
     """
-    if root.live:
+    if root.running:
         return _SOURCES[name][1]()
     path = f"{FOLDER}/{name}"
     text = root.read(path)
@@ -52,6 +53,11 @@ def matching_lines(text: str, regexes: Iterable[str]) -> str:
 
 def _program(*arguments: str) -> Callable[[], str]:
     def run() -> str:
+        if not measured_machine().is_here:
+            printed = measured_machine().output_of(arguments, 60)
+            if printed is None:
+                raise NotTold(f"the target has no {arguments[0]}")
+            return printed[-_LARGEST:]
         try:
             done = subprocess.run(
                 arguments, capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL
@@ -66,6 +72,11 @@ def _program(*arguments: str) -> Callable[[], str]:
     return run
 
 
+def _only_here() -> None:
+    if not measured_machine().is_here:
+        raise NotTold("a device of a target is not read")
+
+
 def _enhanced_halt() -> str:
     """Return for each CPU whether C1E is on: bit 1 of MSR_POWER_CTL."""
     states = []
@@ -76,6 +87,7 @@ def _enhanced_halt() -> str:
 
 
 def _model_specific_register(cpu: int, number: int) -> int:
+    _only_here()
     try:
         descriptor = os.open(f"/dev/cpu/{cpu}/msr", os.O_RDONLY)
         try:
@@ -103,6 +115,7 @@ def _management_interrupts() -> str:
 
 def _latency_request() -> str:
     """Return the shortest wake-up time that anybody asks for, in microseconds."""
+    _only_here()
     try:
         descriptor = os.open("/dev/cpu_dma_latency", os.O_RDONLY)
         try:

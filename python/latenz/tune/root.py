@@ -10,9 +10,10 @@ import stat
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from latenz.errors import BadInput
+from latenz.machine import Tree, measured_target
 from latenz.unpacking import Damaged, Member, members
 
 ABSENT = "there is no such file"
@@ -39,27 +40,12 @@ class Unreadable(Exception):  # noqa: N818 - an answer, not a mistake in the pro
     """Why something cannot be read, in a few words."""
 
 
-class _Tree(Protocol):
-    """Where files come from. Paths are absolute and hold no `..`; no method follows links."""
-
-    def mode(self, path: str) -> int:
-        """Return type and permissions as `st_mode` does."""
-
-    def target(self, path: str) -> str:
-        """Return what a symbolic link says."""
-
-    def names(self, path: str) -> list[str]:
-        """Return the names in a folder, in any order."""
-
-    def content(self, path: str) -> bytes:
-        """Return the bytes of a regular file."""
-
-
 class Root:
     """A machine's files.
 
     Args:
-        path: `/`, another folder, or a tar file, which may be compressed.
+        path: `/`, another folder, or a tar file, which may be compressed. `/` is that of the
+            measured machine (`latenz.machine`), be it a target.
 
     Raises:
         BadInput: There is no such folder or tar file, or it cannot be read.
@@ -67,6 +53,7 @@ class Root:
     Attributes:
         path: As given.
         live: Whether these are the files of the machine that we run on.
+        running: Whether they are of a machine that runs: this one, or a target.
     """
 
     def __init__(self, path: Path | str = "/") -> None:
@@ -74,10 +61,14 @@ class Root:
         if "\0" in str(path):
             raise BadInput("is no path", repr(str(path)[:60]), "give a folder or a tar")
         real = os.path.realpath(path)
-        self.live = real == "/"
+        of_target = measured_target() if real == "/" else None
+        self.running = real == "/"
+        self.live = self.running and of_target is None
         self._steps = 0
-        self._tree: _Tree
-        if self.live:
+        self._tree: Tree
+        if of_target is not None:
+            self._tree = of_target.tree()
+        elif self.live:
             self._tree = _Machine()
         elif os.path.isdir(real):  # noqa: PTH112 - one that is closed to us is none, no error
             self._tree = _Folder(real)

@@ -258,7 +258,7 @@ def _record_text(recorder: _Recorder, name: str, regexes: set[str]) -> None:
     try:
         text = outputs.read(recorder, name)
     except outputs.NotTold as reason:
-        if recorder.live:
+        if recorder.running:
             recorder.left_out[path] = str(reason)
         return
     recorder.keep(path, outputs.matching_lines(text, regexes).encode())

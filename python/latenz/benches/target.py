@@ -1,0 +1,144 @@
+"""The bench of a target: a Linux machine at the other end of a link, measured as if from there."""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from latenz import environment
+from latenz.benches.base import Assignment, Bench, Watch
+from latenz.benches.host import Host
+from latenz.errors import BadInput
+from latenz.machine import measuring
+from latenz.model import TimeBase
+from latenz.obstacle import Obstacle
+from latenz.remote import Target, TargetUrl, opened
+from latenz.remote.setup import ensure_agents
+
+if TYPE_CHECKING:
+    from latenz.measuring.condition import Condition
+
+_EMULATED_BOARDS = re.compile(rb"linux,dummy-virt|riscv-virtio|qemu", re.IGNORECASE)
+_EMULATED_CPUS = re.compile(r"QEMU (TCG|Virtual) CPU", re.IGNORECASE)
+
+
+class TargetBench(Host):
+    """Measures on a target, with the engines and loads of the agent and those installed there.
+
+    Args:
+        url: Where the target is.
+        name: What sample sets call it.
+    """
+
+    traces = False
+
+    def __init__(self, url: TargetUrl, name: str = Host.name) -> None:
+        self.name = name  # type: ignore[misc]  # each target has its own
+        self.url = url
+        self._target: Target | None = None
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Keep an agent on the target; nothing of it is left at the end.
+
+        Raises:
+            BadInput: The target cannot be reached or measured.
+        """
+        ensure_agents(self.url)
+        try:
+            with opened(self.url) as self._target:
+                yield
+        finally:
+            self._target = None
+
+    @property
+    def target(self) -> Target:
+        """The target, while it is opened."""
+        if self._target is None:
+            raise BadInput("is not opened", self.url.text)
+        return self._target
+
+    def trace_obstacle(self) -> Obstacle | None:
+        """Return that the kernel of a target is not traced."""
+        return Obstacle("the kernel of a target is not traced over a link")
+
+    def obstacle(self, condition: "Condition") -> Obstacle | None:
+        """Return why a condition cannot be measured on the target, or None if it can."""
+        with measuring(self.target):
+            return super().obstacle(condition)
+
+    def describe(self) -> dict[str, Any]:
+        """Return kernel, processor, clocks and memory of the target, and what reaches it."""
+        target = self.target
+        with measuring(target):
+            described = super().describe()
+        hello = target.link.hello
+        return {
+            **described,
+            "target": {
+                "url": self.url.text,
+                "agent": hello.get("version"),
+                "is_root": target.is_root(),
+                "samples_kept_in": hello.get("kept_in"),
+                "clock": target.clock_offset(),
+            },
+        }
+
+    def time_base(self) -> TimeBase:
+        """Return silicon, unless the target says of itself that QEMU emulates it."""
+        return TimeBase.VIRTUAL if self._is_emulated() else TimeBase.SILICON
+
+    def _is_emulated(self) -> bool:
+        board = self.target.content("/proc/device-tree/compatible") or b""
+        model = environment.cpu_field("model name") or ""
+        return bool(_EMULATED_BOARDS.search(board) or _EMULATED_CPUS.search(model))
+
+    def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
+        """Measure on the target under load, store the sample sets, and return an account."""
+        target = self.target
+        target.given_up = lambda: watch.stopped
+        began_s = time.monotonic()
+        try:
+            with measuring(target):
+                account = super().measure(assignment, watch)
+        except BadInput as mistake:
+            account = {"state": "failed", "reason": str(mistake)}
+        finally:
+            target.given_up = lambda: False
+        if target.lost:
+            account |= {"state": "failed", "reason": target.lost}
+        if watch.stopped:
+            account["state"] = "interrupted"
+        took = target.account(time.monotonic() - began_s)
+        notes = [*account.get("notes", ()), *target.notes(took)]
+        return {**account, "notes": notes, "link": took}
+
+
+class Elsewhere(Bench):
+    """A bench of this machine, while a target is measured: nothing runs there."""
+
+    stacks = ()
+    engines = ()
+    loads = ()
+
+    def __init__(self, name: str) -> None:
+        self.name = name  # type: ignore[misc]  # it stands for many
+
+    def obstacle(self, condition: "Condition") -> Obstacle | None:  # noqa: ARG002
+        """Return that a target has no such bench."""
+        return Obstacle(
+            f"it runs on the bench {self.name}; on a target runs what has the bench {Host.name}"
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return nothing: it is not measured."""
+        return {}
+
+    def planned_ns(self, condition: "Condition") -> int:  # noqa: ARG002
+        """Return 0: nothing is measured."""
+        return 0
+
+    def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:  # noqa: ARG002
+        """Measure nothing."""
+        return {"state": "failed", "reason": str(self.obstacle(assignment.condition))}
