@@ -304,6 +304,8 @@ def promises(folder: Path, late_ns: int, bench: str) -> Promises:
 NEVER = 1 << 62
 DAMAGED = (1 << 64) - 1
 """Progress of a witness that has found its memory changed."""
+LATEST_SLOT_NS = 700
+"""How late a slot may be by what a guest caused just then."""
 USUALLY_LATE_NS = 300
 """What is less is not looked at more closely."""
 
@@ -325,7 +327,7 @@ def harm(
     return Harm(
         VICTIM_NS - np.diff(_progress(records, VICTIM))[:count] * TURN_NS,
         _longest_latencies(found, count),
-        np.max(_lateness(records)[1 : count + 1], axis=1),
+        np.max(_of_each_cycle(lateness(records))[1 : count + 1], axis=1),
         {name: took or 0 for name, took in asdict(found.sections).items()},
         len(np.unique(numbers[(numbers > 0) & (numbers <= count)])),
         first,
@@ -342,8 +344,12 @@ def check_untouched(found: Measured) -> None:
     assert (watched.overruns, watched.dropped) == (0, 0)
 
 
-def _lateness(records: Records) -> Times:
-    """Return how late each slot was switched to, a row for each cycle.
+def _of_each_cycle(of_slots: Times) -> Times:
+    return of_slots[: len(of_slots) // 3 * 3].reshape(-1, 3)
+
+
+def lateness(records: Records, usual: int = USUALLY_LATE_NS) -> Times:
+    """Return how late each slot was switched to, in ticks; up to `usual` whatever was the reason.
 
     What was served first of interrupts, and of jobs that ended, is not the guest's doing: those
     sections are paid by their own terms.
@@ -352,12 +358,12 @@ def _lateness(records: Records) -> Times:
     end = begin + records["duration"]
     at_slots = np.flatnonzero(records["kind"] == Kind.SLOT_SWITCH)
     late = records["value"][at_slots].astype(np.int64)
-    for number in np.flatnonzero(late > USUALLY_LATE_NS):
+    for number in np.flatnonzero(late > usual):
         at = int(at_slots[number])
         edge = begin[at] - late[number]
         before = slice(max(0, at - 8), at)
         late[number] -= np.maximum(0, end[before] - np.maximum(begin[before], edge)).sum()
-    return late[: len(late) // 3 * 3].reshape(-1, 3)
+    return late
 
 
 def _longest_latencies(found: Measured, count: int) -> Times:
@@ -475,7 +481,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--late-ns", type=int, default=700, help="how late a slot may be")
+    parser.add_argument(
+        "--late-ns", type=int, default=LATEST_SLOT_NS, help="how late a slot may be"
+    )
     parser.add_argument("--bench", choices=list(BOARDS), default="virt")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

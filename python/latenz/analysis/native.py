@@ -111,8 +111,9 @@ def assumptions(system: System) -> tuple[str, ...]:
             found.append(f"arrivals of {source.name} keep their minimum distance, whatever else")
     if len(shared_processors(system)) > 1:
         found.append(
-            "each processor is bounded by itself: what others take from it by caches, memory and "
-            "bus is in the costs only as far as they were measured with all of them at work"
+            "each processor is bounded by itself: what others take from it by caches, which they "
+            "may also empty, memory and bus is in the costs only as far as they were measured "
+            "with all of them at work"
         )
     return tuple(found)
 
