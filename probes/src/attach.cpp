@@ -75,8 +75,12 @@ std::vector<std::int32_t> threads_of(std::int32_t pid) {
   return found;
 }
 
-/// Whether a process has ended, though its parent has not asked how.
+/// Whether a process has ended, though its parent has not asked how. One whose main thread alone
+/// has ended goes on.
 bool is_zombie(std::int32_t pid) {
+  if (threads_of(pid).size() > 1) {
+    return false;
+  }
   const std::string stat = first_line("/proc/" + std::to_string(pid) + "/stat");
   const auto name_end = stat.rfind(") ");
   return name_end != std::string::npos && stat.compare(name_end + 2, 1, "Z") == 0;
@@ -161,6 +165,7 @@ class Session {
 
  private:
   void look_for_threads();
+  void forget_the_gone();
   void take(const Event& event) { builder_.event(event); }
   void begin_recordings();
   void record(ThreadCycles& thread, Identity& identity);
@@ -198,6 +203,26 @@ bool Session::is_wanted(std::int32_t tid, const std::string& comm) const {
   return plan_.glob.empty() || fnmatch(plan_.glob.c_str(), comm.c_str(), 0) == 0;
 }
 
+/// Programs may start and end threads all day long. At least one is kept, to tell of in the end.
+void Session::forget_the_gone() {
+  std::vector<std::int32_t> gone;
+  for (const auto& [tid, thread] : builder_.threads()) {
+    if (thread->is_gone() && !recordings_.contains(tid)) {
+      gone.push_back(tid);
+    }
+  }
+  for (const std::int32_t tid : gone) {
+    if (identities_.size() == 1) {
+      return;
+    }
+    programs_.forget(tid);
+    builder_.forget(tid);
+    identities_.erase(tid);
+    seen_ns_.erase(tid);
+    deadlines_.erase(tid);
+  }
+}
+
 /// Ordinary threads of a program that has real-time ones, such as its main loop, are not what it is
 /// about: they are measured if they are asked for, or if no real-time one is periodic.
 bool Session::is_beside_the_point(std::int32_t tid) const {
@@ -221,6 +246,7 @@ bool Session::is_beside_the_point(std::int32_t tid) const {
 /// All threads are watched, also those that are not recorded: they wake the others up, start
 /// their timers, and stand in their way.
 void Session::look_for_threads() {
+  forget_the_gone();
   constexpr int deadline_policy = 6;
   all_gone_ = true;
   for (const std::int32_t pid : plan_.processes) {
@@ -307,7 +333,6 @@ void Session::record(ThreadCycles& thread, Identity& identity) {
   if (first_recording_ns_ == 0) {
     first_recording_ns_ = read_clock_ns(CLOCK_MONOTONIC);
   }
-  name_functions();
   save("running");
 }
 
@@ -458,6 +483,7 @@ int Session::end(int ending_signal) {
     status = "ended";
   }
   const int error = output_error_;
+  name_functions();  // only now: reading the symbols holds a CPU up
   save(status);
   if (error != 0 || output_error_ != 0) {
     probe::print(stderr, probe::told_output_error("latenz-attach", plan_.output, output_error_));

@@ -246,6 +246,7 @@ class CycleBuilder {
   /// What a thread is called, as far as no event has told it.
   void set_name(std::int32_t tid, const std::string& name);
   void event(const Event& event);
+  void forget(std::int32_t tid) { threads_.erase(tid); }
   void lost();
   void set_bases(const ClockBases& bases) { bases_ = bases; }
   [[nodiscard]] const std::map<std::int32_t, std::unique_ptr<ThreadCycles>>& threads() const {

@@ -75,7 +75,7 @@ def test_cycles_are_those_that_the_program_stamped(
     off_ns = np.abs(stamps[nearest, 0] - found["t_ns"])
     same = off_ns <= apart_ns
     # after an overrun, one read of a timer stands for several expirations
-    assert same.mean() > 0.99
+    assert same.mean() > 0.95
     _, woke, done = stamps[nearest[same]].T
     ran = found["t_ns"][same] + found["latency_ns"][same]
     slept = found["t_ns"][same] + found["response_ns"][same]
