@@ -36,13 +36,12 @@ class Link:
     Attributes:
         hello: What the agent said of itself and the target.
         cuts: How often the link was cut.
-        longest_cut_s: The longest time without a link.
     """
 
     def __init__(self, url: TargetUrl) -> None:
         self.url = url
         self.cuts = 0
-        self.longest_cut_s = 0.0
+        self._longest_cut_s = 0.0
         self.given_up: Callable[[], bool] = lambda: False
         self._token = new_token()
         self._process: int | None = None
@@ -149,7 +148,7 @@ class Link:
             self._next_try = time.monotonic() + pause_s
             raise Lost(str(reason)) from None
         if self._cut_at is not None:
-            self.longest_cut_s = max(self.longest_cut_s, time.monotonic() - self._cut_at)
+            self._longest_cut_s = self.longest_cut_s()
             self._cut_at = None
 
     def _beat(self) -> None:
@@ -161,6 +160,11 @@ class Link:
                 self.ask("beat", patience_s=0)
             except (Lost, Gone, OSError):
                 continue
+
+    def longest_cut_s(self) -> float:
+        """Return the longest time without a link, be it the one that lasts."""
+        now_s = 0.0 if self._cut_at is None else time.monotonic() - self._cut_at
+        return max(self._longest_cut_s, now_s)
 
     @property
     def is_cut(self) -> bool:

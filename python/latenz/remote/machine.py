@@ -251,7 +251,7 @@ class Target(TargetMachine):
         told = {
             "url": self.url.text,
             "cuts": self.link.cuts,
-            "longest_cut_s": round(self.link.longest_cut_s, 3),
+            "longest_cut_s": round(self.link.longest_cut_s(), 3),
             "received_bytes": received,
             "sent_bytes": sent,
         }
@@ -275,9 +275,9 @@ class Target(TargetMachine):
         notes = []
         if told["cuts"]:
             times = "once" if told["cuts"] == 1 else f"{told['cuts']} times"
+            kept = "what came after that is lost" if self.lost else "samples were kept meanwhile"
             notes.append(
-                f"the link was cut {times}, for {told['longest_cut_s']:.1f} s at most; samples"
-                " were kept on the target meanwhile"
+                f"the link was cut {times}, for {told['longest_cut_s']:.1f} s at most; {kept}"
             )
         if not told.get("agent_off_measured_cpus", True):
             share = told["agent_cpu_share"] or 0
