@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from latenz.errors import BadInput, shown
 from latenz.settings import Settings, Size, Time
@@ -135,7 +135,7 @@ class DeviceSettings(Settings):
     """A multiple of 4 KiB."""
     interrupts: tuple[int, ...] = ()
     """Numbers of its interrupts at the interrupt controller, 32 to 1019."""
-    edge: bool = False
+    edge: StrictBool = False
     """Whether each is a rising edge of its line; else it lasts as long as the line's level."""
 
 

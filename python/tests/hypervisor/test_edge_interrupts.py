@@ -230,6 +230,7 @@ def test_files_keep_how_interrupts_come(tmp_path):
     assert device.edge
 
 
-def test_anything_else_than_true_or_false_is_refused(tmp_path):
-    with pytest.raises(BadInput, match="edge"):
-        built_for(tmp_path, "virt", EDGES, edge=', edge = "rising"')
+@pytest.mark.parametrize("edge", ['"rising"', '"true"', "1", "[true]"])
+def test_anything_else_than_true_or_false_is_refused(tmp_path, edge):
+    with pytest.raises(BadInput, match="valid boolean"):
+        built_for(tmp_path, "virt", EDGES, edge=f", edge = {edge}")
