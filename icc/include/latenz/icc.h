@@ -19,6 +19,8 @@
 #ifndef LATENZ_ICC_H
 #define LATENZ_ICC_H
 
+/* NOLINTBEGIN: this is C99, which clang-tidy reads as C++ where C++ includes it */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -1432,5 +1434,7 @@ static inline latenz_icc_result latenz_icc_ring_release(latenz_icc_ring* self) {
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND */
 
 #endif
