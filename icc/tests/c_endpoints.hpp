@@ -104,9 +104,9 @@ class Mailbox {
   class Writer : public detail::Side<Writer, Mailbox, P, latenz_icc_mailbox> {
    public:
     static bool open_c(latenz_icc_mailbox& state, void* memory, std::size_t size,
-                       const latenz_icc_shape& shape, const char* name,
+                       const latenz_icc_shape& agreed, const char* name,
                        latenz_icc_problem& problem) {
-      return latenz_icc_mailbox_writer(&state, memory, size, &shape, name, &problem);
+      return latenz_icc_mailbox_writer(&state, memory, size, &agreed, name, &problem);
     }
     Result try_write(const T& message) {
       detail::choose_payload<P>();
@@ -122,9 +122,9 @@ class Mailbox {
   class Reader : public detail::Side<Reader, Mailbox, P, latenz_icc_mailbox> {
    public:
     static bool open_c(latenz_icc_mailbox& state, void* memory, std::size_t size,
-                       const latenz_icc_shape& shape, const char* name,
+                       const latenz_icc_shape& agreed, const char* name,
                        latenz_icc_problem& problem) {
-      return latenz_icc_mailbox_reader(&state, memory, size, &shape, name, &problem);
+      return latenz_icc_mailbox_reader(&state, memory, size, &agreed, name, &problem);
     }
     Result try_read(T& message) {
       detail::choose_payload<P>();
@@ -151,9 +151,9 @@ class Exchange {
   class Client : public detail::Side<Client, Exchange, P, latenz_icc_exchange> {
    public:
     static bool open_c(latenz_icc_exchange& state, void* memory, std::size_t size,
-                       const latenz_icc_shape& shape, const char* name,
+                       const latenz_icc_shape& agreed, const char* name,
                        latenz_icc_problem& problem) {
-      return latenz_icc_exchange_client(&state, memory, size, &shape, name, &problem);
+      return latenz_icc_exchange_client(&state, memory, size, &agreed, name, &problem);
     }
     Result call_until(const Request& request, Reply& reply, Deadline auto deadline) {
       detail::choose_payload<P>();
@@ -175,9 +175,9 @@ class Exchange {
   class Server : public detail::Side<Server, Exchange, P, latenz_icc_exchange> {
    public:
     static bool open_c(latenz_icc_exchange& state, void* memory, std::size_t size,
-                       const latenz_icc_shape& shape, const char* name,
+                       const latenz_icc_shape& agreed, const char* name,
                        latenz_icc_problem& problem) {
-      return latenz_icc_exchange_server(&state, memory, size, &shape, name, &problem);
+      return latenz_icc_exchange_server(&state, memory, size, &agreed, name, &problem);
     }
     Result try_take(Request& request) {
       detail::choose_payload<P>();
@@ -211,9 +211,9 @@ class Latest {
   class Writer : public detail::Side<Writer, Latest, P, latenz_icc_latest> {
    public:
     static bool open_c(latenz_icc_latest& state, void* memory, std::size_t size,
-                       const latenz_icc_shape& shape, const char* name,
+                       const latenz_icc_shape& agreed, const char* name,
                        latenz_icc_problem& problem) {
-      return latenz_icc_latest_writer(&state, memory, size, &shape, name, &problem);
+      return latenz_icc_latest_writer(&state, memory, size, &agreed, name, &problem);
     }
     void update(const T& value) {
       detail::choose_payload<P>();
@@ -229,9 +229,9 @@ class Latest {
   class Reader : public detail::Side<Reader, Latest, P, latenz_icc_latest, std::uint32_t> {
    public:
     static bool open_c(latenz_icc_latest& state, void* memory, std::size_t size,
-                       const latenz_icc_shape& shape, const char* name, std::uint32_t index,
+                       const latenz_icc_shape& agreed, const char* name, std::uint32_t index,
                        latenz_icc_problem& problem) {
-      return latenz_icc_latest_reader(&state, memory, size, &shape, name, index, &problem);
+      return latenz_icc_latest_reader(&state, memory, size, &agreed, name, index, &problem);
     }
     Freshness poll(T& value) {
       detail::choose_payload<P>();
@@ -259,9 +259,9 @@ class Ring {
   class Writer : public detail::Side<Writer, Ring, P, latenz_icc_ring> {
    public:
     static bool open_c(latenz_icc_ring& state, void* memory, std::size_t size,
-                       const latenz_icc_shape& shape, const char* name,
+                       const latenz_icc_shape& agreed, const char* name,
                        latenz_icc_problem& problem) {
-      return latenz_icc_ring_writer(&state, memory, size, &shape, name, &problem);
+      return latenz_icc_ring_writer(&state, memory, size, &agreed, name, &problem);
     }
     Result try_write(const T& message) {
       detail::choose_payload<P>();
@@ -297,9 +297,9 @@ class Ring {
   class Reader : public detail::Side<Reader, Ring, P, latenz_icc_ring, std::uint32_t> {
    public:
     static bool open_c(latenz_icc_ring& state, void* memory, std::size_t size,
-                       const latenz_icc_shape& shape, const char* name, std::uint32_t index,
+                       const latenz_icc_shape& agreed, const char* name, std::uint32_t index,
                        latenz_icc_problem& problem) {
-      return latenz_icc_ring_reader(&state, memory, size, &shape, name, index, &problem);
+      return latenz_icc_ring_reader(&state, memory, size, &agreed, name, index, &problem);
     }
     Result try_read(T& message) {
       detail::choose_payload<P>();
