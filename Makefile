@@ -1,5 +1,5 @@
 # Every target sets up what it needs first (setup/ensure: silent when nothing is missing).
-.PHONY: help demo test quick test-core test-host test-python test-fuzz fuzz bench lint lint-python format clean
+.PHONY: help demo test quick test-core test-host test-python test-fuzz test-install fuzz bench lint lint-python format clean
 .DEFAULT_GOAL := help
 
 venv := .venv/bin
@@ -55,6 +55,11 @@ test-fuzz: ## feed every reader of foreign data with damaged input
 	@setup/ensure fuzz
 	$(venv)/python fuzz/run.py --repeat
 
+test-install: ## install a release into fresh Debian 12 and 13: needs root, takes minutes
+	@setup/ensure test
+	@setup/ensure release
+	$(venv)/python -m pytest -rP packaging/tests
+
 FUZZ_SECONDS ?= 3600
 fuzz: ## the same for hours: FUZZ_SECONDS= for each reader (3600)
 	@setup/ensure fuzz
@@ -73,7 +78,8 @@ lint-python: # formatter, linter, type checker, and the direction of imports
 	$(venv)/mypy
 
 lint: lint-python ## formatters, linters and type checkers; changes nothing
-	shellcheck latenz agent/build setup/ensure setup/lock .ci/run icc/proof/check core/proof/check
+	shellcheck latenz agent/build setup/ensure setup/lock setup/release .ci/run icc/proof/check core/proof/check \
+	  packaging/debian/latenz packaging/debian/postinst packaging/debian/prerm
 	$(MAKE) -C hdl lint
 	$(venv)/clang-format --dry-run --Werror $(cpp)
 	for preset in $(tidy_presets); do cmake --preset $$preset >/dev/null || exit; done

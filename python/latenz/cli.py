@@ -39,6 +39,7 @@ VERBS = (
     "published",
     "sample-size",
     "doctor",
+    "self-check",
     "schema",
 )
 """In the order of the help screen. `import` stands in the module `import_`, a `-` becomes a `_`."""

@@ -14,15 +14,15 @@ from latenz.engines import ENGINES
 from latenz.engines.timerlat import available_tracers
 from latenz.environment import read_text
 from latenz.errors import BadInput
+from latenz.installation import clone
 from latenz.machine import measured_machine
 from latenz.obstacle import Obstacle, forbidden_priority
-from latenz.programs import program_version
+from latenz.programs import LEAST_QEMU, program_version
 from latenz.stress import STRESSORS
 from latenz.traces import ring
 
 State = Literal["ok", "limited", "missing"]
 _CAP_IPC_LOCK = 14
-_QEMU = 10  # the first version that models all boards of Latenz
 _CPU = Path("/sys/devices/system/cpu")
 
 
@@ -327,16 +327,18 @@ def _boards() -> Check:
     from latenz.boards import cache
 
     found = program_version("qemu-system-aarch64", "--version")
-    if found and int(found.partition(".")[0]) >= _QEMU:
+    if found and int(found.partition(".")[0]) >= LEAST_QEMU:
         size = sum(path.stat().st_size for path in cache.location().rglob("*") if path.is_file())
         kept = f"{size >> 20} MiB of packages and images in {cache.location()}"
         return Check("emulated-boards", "ok", f"QEMU {found}; {kept}")
     return Check(
         "emulated-boards",
         "missing",
-        f"QEMU {found}, older than {_QEMU}" if found else "QEMU is not installed",
+        f"QEMU {found}, older than {LEAST_QEMU}" if found else "QEMU is not installed",
         "no experiment can run on emulated boards",
-        "setup/ensure boards (started by the first experiment that needs it)",
+        "setup/ensure boards (started by the first experiment that needs it)"
+        if clone()
+        else f"install QEMU {LEAST_QEMU} or later",
     )
 
 

@@ -3,11 +3,14 @@
 import os
 import re
 import socket
-import sys
 from pathlib import Path
 
 from latenz.errors import BadInput
+from latenz.installation import built_file, package, remedy
 from latenz.machine import measured_machine, measured_target
+
+LEAST_QEMU = 10
+"""The first version that models all boards of Latenz, and has the interface of its plugins."""
 
 
 def probe_program(name: str) -> Path:
@@ -18,11 +21,9 @@ def probe_program(name: str) -> Path:
     Raises:
         BadInput: There is no such program, or Latenz was not built.
     """
-    from latenz import _core
-
-    path = Path(_core.__file__).parent / "bin" / name
+    path = package() / "bin" / name
     if Path(name).name != name or not path.is_file():
-        raise BadInput("is not installed", str(path), "run setup/ensure base to build it")
+        raise BadInput("is not installed", str(path), f"{remedy('base')} to build it")
     return path
 
 
@@ -49,10 +50,7 @@ def board_program(name: str) -> Path:
     Raises:
         BadInput: There is no such program, or what boards need was not set up.
     """
-    path = Path(sys.prefix) / "linux-arm64" / "bin" / name
-    if Path(name).name != name or not path.is_file():
-        raise BadInput("is not installed", str(path), "run setup/ensure boards to build it")
-    return path
+    return built_file("linux-arm64", "bin", Path(name).name)
 
 
 def agents_folder() -> Path:
@@ -73,7 +71,7 @@ def agent_program(processor: str) -> Path:
     """
     path = agents_folder() / f"latenz-agent-{processor}"
     if not path.is_file():
-        raise BadInput("is not installed", str(path), "run setup/ensure agent to build it")
+        raise BadInput("is not installed", str(path), f"{remedy('agent')} to build it")
     return path
 
 

@@ -67,6 +67,6 @@ def test_every_debian_package_has_a_group_and_a_reason():
     for line in (ROOT / "setup/apt-packages.txt").read_text().splitlines():
         if not line.startswith("#"):
             group, package, reason = line.split(maxsplit=2)
-            assert group in {"base", "boards", "vm", "hdl", "fuzz", "test", "bench"}
+            assert group in {"base", "boards", "vm", "hdl", "fuzz", "test", "bench", "release"}
             assert re.fullmatch(r"[a-z0-9.+-]+(>=[0-9:.]+|/[a-z0-9-]+)?", package)
             assert len(reason) > 10

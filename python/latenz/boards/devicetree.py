@@ -8,6 +8,7 @@ from pathlib import Path
 
 from latenz.boards.payload import Load
 from latenz.errors import BadInput
+from latenz.installation import clone
 
 _ALIGNMENT = 2 << 20  # of Xen's own mappings, and what an arm64 Image asks for
 
@@ -153,7 +154,8 @@ def compiled(source: str, target: Path) -> Path:
     try:
         done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise BadInput("is not installed", "dtc", "run setup/ensure boards") from None
+        remedy = "run setup/ensure boards" if clone() else "apt-get install device-tree-compiler"
+        raise BadInput("is not installed", "dtc", remedy) from None
     if done.returncode != 0 or done.stderr:
         raise BadInput(f"dtc refuses it: {done.stderr.strip()}", str(target))
     return target

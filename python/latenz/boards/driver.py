@@ -21,7 +21,7 @@ from latenz.boards.protocol import PayloadProtocol
 from latenz.errors import BadInput
 from latenz.files import scratch_place
 from latenz.keeper import KeptProgram
-from latenz.programs import escaped, listen, plugin_arguments, turn_arguments
+from latenz.programs import LEAST_QEMU, escaped, listen, plugin_arguments, turn_arguments
 
 # What goes wrong with the monitor is told in our own words.
 logging.getLogger("qemu.qmp").addHandler(logging.NullHandler())
@@ -244,7 +244,8 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
         named = self.target.env.config.get_tool("qemu") if self.target.env else None
         found = shutil.which(named or "qemu-system-aarch64")
         if found is None:
-            raise BadInput(f"{named} is not installed", "the emulator", "run setup/ensure boards")
+            remedy = f"install QEMU {LEAST_QEMU} or later"
+            raise BadInput(f"{named} is not installed", "the emulator", remedy)
         return found
 
     def _last_words(self) -> str:

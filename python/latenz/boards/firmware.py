@@ -1,7 +1,6 @@
 """Measuring programs for boards: set-up built them, a run gives them its parameters."""
 
 import struct
-import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Literal
 
 from latenz.errors import BadInput
 from latenz.files import replacing
+from latenz.installation import built_file, remedy
 
 Optimization = Literal["O0", "O2"]
 
@@ -113,10 +113,7 @@ def installed(board: str, optimization: Optimization, program: str = "latency") 
         BadInput: It was not built.
     """
     name = f"{program}.bin" if board.startswith("xen-") else f"{program}.elf"
-    path = Path(sys.prefix) / "firmware" / f"{board}-{optimization}" / name
-    if not path.is_file():
-        raise BadInput("there is no such firmware", str(path), "run setup/ensure boards")
-    return path
+    return built_file("firmware", f"{board}-{optimization}", name)
 
 
 def image(
@@ -165,7 +162,7 @@ def with_block(source: Path, head: bytes, block: bytes, target: Path) -> Path:
     """
     content = source.read_bytes()
     if content.count(head) != 1:
-        raise BadInput("holds no parameters of version 1", str(source), "run setup/ensure boards")
+        raise BadInput("holds no parameters of version 1", str(source), remedy("boards"))
     start = content.index(head)
     with replacing(target) as partial:
         partial.write_bytes(content[:start] + block + content[start + len(block) :])

@@ -1,7 +1,6 @@
 """Programs for two processors of a board that talk to each other; set-up built them."""
 
 import struct
-import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from latenz.boards.firmware import with_block
 from latenz.boards.payload import Load, Payload
 from latenz.errors import BadInput
+from latenz.installation import built_file
 
 if TYPE_CHECKING:
     from latenz.boards.console import Received
@@ -89,10 +89,7 @@ def installed(side: Side, where: Literal["emulated", "silicon"] = "emulated") ->
     Raises:
         BadInput: It was not built.
     """
-    path = Path(sys.prefix) / "firmware" / "pair" / f"{side}-{where}.elf"
-    if not path.is_file():
-        raise BadInput("there is no such firmware", str(path), "run setup/ensure boards")
-    return path
+    return built_file("firmware", "pair", f"{side}-{where}.elf")
 
 
 def image(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from latenz.errors import EXIT_GATE_VIOLATED, EXIT_NOT_SHOWN
+from latenz.installation import file_or_shipped
 
 if TYPE_CHECKING:
     from latenz.analysis import Bounds, Printed
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 def command(
     system: Annotated[
         list[Path],
-        typer.Argument(help="A system file (TOML); with --linux, runs or files of windows."),
+        typer.Argument(
+            help="A system file (TOML), or the name of one that comes with Latenz; with --linux,"
+            " runs or files of windows."
+        ),
     ],
     mode: Annotated[
         str | None, typer.Option(help="plain, paper or carry, instead of the file's.")
@@ -77,7 +81,7 @@ def command(
     _check_options(linux, system, mode, horizon, interrupts, preemption, to_user)
     if linux:
         return _bound_linux(system, deadline or [], interrupts, preemption, to_user, json)
-    return _bound_system(system[0], mode, deadline, horizon, json)
+    return _bound_system(file_or_shipped(system[0], "system"), mode, deadline, horizon, json)
 
 
 def _check_options(

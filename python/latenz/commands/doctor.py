@@ -7,7 +7,10 @@ import typer
 from latenz.commands.on import On, machine_of
 
 if TYPE_CHECKING:
-    from latenz.doctor import Diagnosis
+    from collections.abc import Iterable
+
+    from latenz.console import Console
+    from latenz.doctor import Check, Diagnosis
 
 _STYLE = {"ok": "green", "limited": "yellow", "missing": "red"}
 
@@ -39,19 +42,26 @@ def command(
     return 0 if able else EXIT_GATE_VIOLATED
 
 
-def _print(diagnosis: "Diagnosis") -> None:
+def print_checks(console: "Console", checks: "Iterable[Check]") -> None:
+    """Print checks, each with what follows and the command that changes it."""
     from rich.text import Text
 
-    from latenz.console import Console
-
-    console = Console(highlight=False)
-    for check in diagnosis.checks:
+    for check in checks:
         state = (f"{check.state:8} ", _STYLE[check.state])
         console.say(Text.assemble(state, (check.id, "bold"), f": {check.found}"))
         if check.consequence:
             console.say(f"         {check.consequence}")
         if check.fix:
             console.print(Text.assemble("         fix: ", (check.fix, "cyan")), soft_wrap=True)
+
+
+def _print(diagnosis: "Diagnosis") -> None:
+    from rich.text import Text
+
+    from latenz.console import Console
+
+    console = Console(highlight=False)
+    print_checks(console, diagnosis.checks)
     console.print("\ncan measure", style="bold")
     for what in diagnosis.can_measure:
         console.say(f"  {what}")

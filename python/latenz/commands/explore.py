@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from latenz.commands.shipped import named_system
 from latenz.errors import EXIT_INTERRUPTED, EXIT_NOT_SHOWN, BadInput
 
 if TYPE_CHECKING:
@@ -15,7 +16,12 @@ _CANDIDATES = 100_000
 
 def command(
     system: Annotated[
-        Path | None, typer.Argument(help="A system file (TOML); none with --resume.")
+        Path | None,
+        typer.Argument(
+            help="A system file (TOML), or the name of one that comes with Latenz; none with"
+            " --resume.",
+            callback=named_system,
+        ),
     ] = None,
     deadline: Annotated[
         list[str] | None,

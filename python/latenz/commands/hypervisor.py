@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from latenz.commands import Force
+from latenz.commands.shipped import SystemFile
 from latenz.errors import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ command = typer.Typer(
     no_args_is_help=True,
 )
 
-_System = Annotated[Path, typer.Argument(help="A system file (TOML).")]
 _Mode = Annotated[str | None, typer.Option(help="plain, paper or carry, instead of the file's.")]
 _Arrivals = Annotated[
     Path | None,
@@ -37,7 +37,7 @@ _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 @command.command()
 def build(
-    system: _System,
+    system: SystemFile,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="The image: ELF, or NAME.img for U-Boot's booti."),
@@ -76,7 +76,7 @@ def build(
 
 @command.command()
 def run(
-    system: _System,
+    system: SystemFile,
     bench: _Bench = "virt",
     mode: _Mode = None,
     arrivals: _Arrivals = None,
@@ -127,7 +127,7 @@ def run(
 
 @command.command()
 def watch(
-    system: _System,
+    system: SystemFile,
     bench: _Bench = "virt",
     mode: _Mode = None,
     arrivals: _Arrivals = None,
@@ -164,7 +164,7 @@ def watch(
 
 @command.command()
 def costs(
-    system: _System,
+    system: SystemFile,
     bench: _Bench = "virt",
     mode: _Mode = None,
     arrivals: _Arrivals = None,

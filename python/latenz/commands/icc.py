@@ -126,10 +126,11 @@ def try_(
 
     from latenz.boards.setup import ensure_boards
     from latenz.errors import EXIT_GATE_VIOLATED, BadInput
-    from latenz.icc.trial import attempt, sources_in
+    from latenz.icc.trial import attempt, own_sources, sources_in
     from latenz.progress import counting
 
     sources_in(folder)
+    own_sources()
     if (obstacle := ensure_boards()) is not None:
         raise BadInput(obstacle.reason, "latenz icc try", obstacle.fix)
     with (

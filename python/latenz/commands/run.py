@@ -9,6 +9,7 @@ import typer
 
 from latenz.commands.judging import AcceptEmulated, exit_code
 from latenz.commands.on import On, target_of
+from latenz.commands.shipped import ExperimentFile
 
 if TYPE_CHECKING:
     from latenz.benches.late import OnLate
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    experiment: Annotated[Path, typer.Argument(help="An experiment file (TOML).")],
+    experiment: ExperimentFile,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -64,7 +65,7 @@ def command(
 
     With --on, the machine that is measured is another: nothing needs to be installed there.
 
-    Example: latenz run experiments/quick.toml --only 'idle*' -o results/mine
+    Example: latenz run quick --only 'idle*' -o results/mine
     """
     from latenz.experiment.progress import Progress
     from latenz.experiment.runner import run_experiment, select

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from latenz.commands import Force
+from latenz.commands.shipped import SystemFile
 from latenz.errors import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    system: Annotated[Path, typer.Argument(help="A system file (TOML).")],
+    system: SystemFile,
     mode: Annotated[
         str | None, typer.Option(help="plain, paper or carry, instead of the file's.")
     ] = None,

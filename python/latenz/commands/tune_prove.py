@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from latenz.commands.shipped import named_experiment
 from latenz.commands.tune_transaction import (
     CPUS,
     INCLUDE,
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
     Nothing = tuple[Wanted, Plan, list[tuple[str, ...]], tuple[str, ...]]
     """What was wanted, the plan of it, what could be tried now, and what after a restart."""
 
-_EXPERIMENT = typer.Argument(help="What to measure: an experiment file (TOML).", show_default=False)
+_EXPERIMENT = typer.Argument(
+    help="What to measure: an experiment file (TOML), or the name of one that comes with Latenz.",
+    callback=named_experiment,
+    show_default=False,
+)
 _OUTPUT = typer.Option(
     "-o", "--output", help="New folder for runs and record (default: results/proof-<time>)."
 )

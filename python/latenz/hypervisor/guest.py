@@ -2,11 +2,11 @@
 
 import io
 import struct
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from latenz.errors import BadInput
+from latenz.installation import built_file
 from latenz.system.hosting import GUEST_MEMORY, PROGRAMS, Partition
 
 _LINE = 64
@@ -43,15 +43,12 @@ class Program:
 
 
 def installed(name: str) -> Path:
-    """Return a file of the hypervisor as it was built, by its name in .venv/firmware/hypervisor.
+    """Return a file of the hypervisor as it was built, by its name in firmware/hypervisor.
 
     Raises:
         BadInput: It was not built.
     """
-    path = Path(sys.prefix) / "firmware" / "hypervisor" / name
-    if not path.is_file():
-        raise BadInput("was not built", str(path), "run setup/ensure boards")
-    return path
+    return built_file("firmware", "hypervisor", name)
 
 
 def hypervisor_for(bench: str) -> Path:

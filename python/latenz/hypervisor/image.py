@@ -8,6 +8,7 @@ from pathlib import Path
 
 from latenz.errors import BadInput
 from latenz.files import replacing
+from latenz.installation import remedy
 
 _HEADER = struct.Struct("<16s2HI3QI6H")
 _SEGMENT = struct.Struct("<2I6Q")
@@ -62,7 +63,7 @@ def read_image(path: Path) -> Image:
     try:
         elf = ELFFile(io.BytesIO(path.read_bytes()))
         if elf.get_machine_arch() != "AArch64":
-            raise BadInput(f"is for {elf.get_machine_arch()}", str(path), "run setup/ensure boards")
+            raise BadInput(f"is for {elf.get_machine_arch()}", str(path), remedy("boards"))
         segments = tuple(
             Segment(segment.header.p_paddr, segment.data(), segment.header.p_memsz)
             for segment in elf.iter_segments("PT_LOAD")

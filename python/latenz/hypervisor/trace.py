@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from latenz.errors import BadInput
+from latenz.installation import remedy
 
 Times = npt.NDArray[np.int64]
 Records = npt.NDArray[Any]
@@ -176,7 +177,7 @@ def read_records(content: bytes, where: str = TRACE_FILE) -> Records:
     records = np.frombuffer(content, RECORD)
     unknown = records["kind"][~np.isin(records["kind"], list(Kind))]
     if unknown.size:
-        raise BadInput(f"has a record of kind {unknown[0]}", where, "run setup/ensure boards")
+        raise BadInput(f"has a record of kind {unknown[0]}", where, remedy("boards"))
     return records
 
 

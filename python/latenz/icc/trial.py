@@ -8,8 +8,8 @@ from pathlib import Path
 from latenz.boards.console import Received
 from latenz.boards.pair_firmware import SENDERS, SIDES, Side, converse, of_programs
 from latenz.errors import BadInput
+from latenz.installation import built, clone, remedy
 
-ROOT = Path(__file__).parents[3]
 _INCLUDE = ("icc/include", "core/include", "firmware/icc/try")
 _LIMIT_S = 120
 _NAMES: dict[Side, str] = {"a53": "Cortex-A53", "r5": "Cortex-R5"}
@@ -49,17 +49,30 @@ def compile_program(side: Side, source: Path, output: Path) -> None:
     Raises:
         BadInput: It does not compile, or set-up is not complete.
     """
-    parts = Path(sys.prefix) / "firmware/pair"
+    parts = built("firmware", "pair")
     try:
         compiler, *options = (parts / f"{side}-options.txt").read_text().splitlines()
     except (OSError, ValueError):
-        raise BadInput("was not built", str(parts), "run setup/ensure boards") from None
+        raise BadInput("was not built", str(parts), remedy("boards")) from None
     command = [compiler, *(word for line in options for word in line.split())]
-    command += [f"-I{ROOT / each}" for each in _INCLUDE]
+    command += [f"-I{own_sources() / each}" for each in _INCLUDE]
     command += ["-T", str(parts / "image.ld"), "-o", str(output), str(source.resolve())]
     command += ["-Wl,--whole-archive", str(parts / f"{side}-board.a"), "-Wl,--no-whole-archive"]
     if subprocess.run([*command, "-lgcc"], stdout=sys.stderr, check=False).returncode:
         raise BadInput("does not compile, as said above", str(source), "it needs an int main()")
+
+
+def own_sources() -> Path:
+    """Return Latenz' own folder, whose headers and start-up the programs are built with.
+
+    Raises:
+        BadInput: Latenz is installed from a package.
+    """
+    root = clone()
+    if root is None:
+        what = "compiles with Latenz' own sources, which are not installed"
+        raise BadInput(what, "icc try", "clone Latenz and run ./latenz there")
+    return root
 
 
 def attempt(folder: Path, scratch: Path) -> Tried:

@@ -20,6 +20,7 @@ from latenz.importers.pairing import Pairing
 from latenz.importers.sets import Spool
 from latenz.importers.signals import chosen
 from latenz.importers.source import INT64_MAX, Source
+from latenz.installation import add_python
 from latenz.model import SampleSet
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class _File:
         if answer.get("missing"):
             raise self.source.bad(
                 "reading it needs asammdf, which is not installed",
-                remedy="run setup/ensure mdf, or pip install 'latenz[mdf]'",
+                remedy=f"run {add_python('mdf')}",
             )
         if not answer or "trouble" in answer:
             reason = answer.get("trouble", "asammdf cannot read it")

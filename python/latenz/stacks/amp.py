@@ -4,13 +4,12 @@ Linux loads, starts and supervises the firmware as OpenAMP's remoteproc does. Th
 messages between the two: samples come over the real-time core's own serial line.
 """
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from latenz.errors import BadInput
+from latenz.installation import built_file
 from latenz.measuring.settings import StackSettings
 from latenz.model import SampleSet
 from latenz.stacks.base import Stack
@@ -122,7 +121,4 @@ _SEEN_BY_A_LOOP = {
 
 
 def _loader() -> Path:
-    path = Path(sys.prefix, "firmware", "zcu102-r5-loader", "loader.elf")
-    if not path.is_file():
-        raise BadInput("is not installed", str(path), "run setup/ensure boards to build it")
-    return path
+    return built_file("firmware", "zcu102-r5-loader", "loader.elf")

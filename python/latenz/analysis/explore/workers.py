@@ -19,6 +19,7 @@ from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, Any, Protocol
 
 from latenz.errors import BadInput
+from latenz.installation import add_python
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -177,7 +178,7 @@ def _connect(address: str) -> "Client":
         raise BadInput(
             "needs dask.distributed, which is not installed",
             "--scheduler",
-            "run setup/ensure cluster, or pip install 'latenz[cluster]'",
+            f"run {add_python('cluster')}",
         ) from None
     if not _ADDRESS.fullmatch(address):
         raise BadInput(f"{address!r} is no address", "--scheduler", "write tcp://HOST:PORT")

@@ -1,0 +1,10 @@
+# Wheels for 64-bit Arm Linux: as this machine's own, with the libraries that setup/release fetches.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LATENZ_SYSROOT)
+set(CMAKE_FIND_ROOT_PATH ${LATENZ_SYSROOT}/usr)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_CXX_FLAGS_INIT "-idirafter ${LATENZ_SYSROOT}/usr/include")

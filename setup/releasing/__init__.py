@@ -1,0 +1,1 @@
+"""Building a release: source archive, wheels, Debian packages, bill of materials, checksums."""
