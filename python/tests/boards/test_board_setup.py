@@ -68,8 +68,8 @@ def test_unknown_groups_and_options_are_named():
     for arguments, line in (
         (
             ["bords"],
-            "there is no group bords; there is: base cluster boards vm hdl mdf test bench fuzz"
-            " release",
+            "there is no group bords; there is: base agent cluster boards vm hdl mdf test bench"
+            " fuzz release",
         ),
         (["base", "--all"], "--all is not known; the only option is --packages"),
     ):
