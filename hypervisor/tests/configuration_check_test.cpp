@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"source: its device's interrupt has another owner",
               [](auto& made) {
                 made.interrupts = 1;
-                made.interrupt[0] = {0, made.source[0].interrupt};
+                made.interrupt[0] = {0, static_cast<std::uint16_t>(made.source[0].interrupt)};
                 made.source[0].flags |= SourceEntry::is_device;
               }},
         Wrong{"source: its device's interrupt has another owner",

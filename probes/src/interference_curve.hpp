@@ -62,7 +62,8 @@ class Staircase {
       std::size_t best = 0;
       double least = std::numeric_limits<double>::max();
       for (std::size_t i = 0; i + 1 < steps_.size(); ++i) {
-        const double rise = static_cast<double>(steps_[i + 1].sum) / (1.0 + double(steps_[i].sum));
+        const double rise =
+            static_cast<double>(steps_[i + 1].sum) / (1.0 + static_cast<double>(steps_[i].sum));
         if (rise < least) {
           least = rise;
           best = i;

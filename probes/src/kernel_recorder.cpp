@@ -421,7 +421,7 @@ Called by_place(std::uint32_t word, std::uint64_t address) {
       {layout.hrtimer_wakeup, timer_wakes},
       {layout.generic_handle_domain_irq, interrupt_named},
   }};
-  const auto found =
+  const auto* const found =
       std::ranges::find(functions, address, &std::pair<std::uint64_t, Called>::first);
   return found == functions.end() ? nullptr : found->second;
 }
@@ -501,6 +501,7 @@ bool follows_counter(std::uint64_t address) {
   return reads_virtual_counter(before);
 }
 
+// NOLINTNEXTLINE(misc-const-correctness): QEMU's type of the callback
 void block_translated(qemu_plugin_id_t /*id*/, qemu_plugin_tb* translated) {
   const Turn turn;
   if (!turn) {
@@ -612,7 +613,7 @@ std::string take(const std::string& path) {
     const std::string_view text = line;
     const std::size_t equals = text.find('=');
     const std::string_view name = text.substr(0, equals);
-    std::string_view value = equals == std::string_view::npos ? "" : text.substr(equals + 1);
+    const std::string_view value = equals == std::string_view::npos ? "" : text.substr(equals + 1);
     if (name == "loop" || name == "test") {  // FROM-TO
       const std::size_t dash = value.find('-');
       auto& ranges = name == "loop" ? layout.loops : layout.tests;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <ranges>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -35,9 +36,11 @@ void write_steps(Json& json, const std::vector<CurveStep>& steps) {
 
 void write_histogram(Json& json, const std::array<std::uint64_t, 65>& counts) {
   json.open_array();
-  const auto last = std::find_if(counts.rbegin(), counts.rend(), [](auto n) { return n != 0; });
+  const auto empty =
+      std::ranges::find_if(counts | std::views::reverse, [](auto n) { return n != 0; }) -
+      counts.rbegin();
   for (const std::uint64_t count :
-       std::span(counts).first(static_cast<std::size_t>(counts.rend() - last))) {
+       std::span(counts).first(counts.size() - static_cast<std::size_t>(empty))) {
     json.value(count);
   }
   json.close_array();
@@ -129,10 +132,9 @@ void KernelWindows::returned(std::uint64_t now, bool to_user, bool interrupts_on
   }
   interrupts_on_ = interrupts_on;
   in_user_ = to_user;
-  if (to_user) {
+  // the return of an interrupt looks whether the scheduler is needed
+  if (to_user || (ended_interrupt && can_be_preempted())) {
     close(now, place);
-  } else if (ended_interrupt && can_be_preempted()) {
-    close(now, place);  // its return looks whether the scheduler is needed
   }
   update(now, place);
 }
@@ -336,9 +338,7 @@ void KernelWindows::schedule_returned(std::uint64_t now, Place place) {
     return;
   }
   if (!settings_.preemptible) {
-    if (scheduling_since_) {
-      scheduler_done(now, place);
-    }
+    scheduler_done(now, place);
     if (pending_ && pending_->task.address == current_.address) {
       woken_runs(now);
     }
@@ -347,6 +347,9 @@ void KernelWindows::schedule_returned(std::uint64_t now, Place place) {
 }
 
 void KernelWindows::scheduler_done(std::uint64_t now, Place place) {
+  if (!scheduling_since_) {
+    return;
+  }
   record(Term::scheduler, thread_time(now) - *scheduling_since_, {scheduling_place_, place});
   scheduling_since_.reset();
   in_schedule_ = false;  // a new thread does not return from the scheduler
@@ -420,6 +423,9 @@ void KernelWindows::wake_up(const Task& task, std::uint64_t due_ns) {
 }
 
 void KernelWindows::woken_runs(std::uint64_t now) {
+  if (!pending_) {
+    return;
+  }
   const std::uint64_t here_ns = time_ns(now);
   const WakeUp done{pending_->due_ns, here_ns > pending_->due_ns ? here_ns - pending_->due_ns : 0};
   pending_.reset();

@@ -17,6 +17,7 @@ namespace latenz::probe {
 namespace {
 
 constexpr std::int32_t measured_priority = 4;
+// NOLINTBEGIN(bugprone-throwing-static-initialization): a test may end there
 const Task idle{
     .address = 0x1000, .pid = 0, .priority = 120, .preempt_count = 1, .name = "swapper"};
 const Task worker{
@@ -26,6 +27,7 @@ const Task measured{.address = 0x3000,
                     .priority = measured_priority,
                     .preempt_count = 2,
                     .name = "cyclictest"};
+// NOLINTEND(bugprone-throwing-static-initialization)
 
 /// One CPU whose time a test moves on.
 class Cpu {

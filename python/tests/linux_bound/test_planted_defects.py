@@ -28,16 +28,16 @@ DEFECTS = {
         "",
     ),
     "the return of an interrupt is no point": (
-        "  } else if (ended_interrupt && can_be_preempted()) {",
-        "  } else if (false) {",
+        "  if (to_user || (ended_interrupt && can_be_preempted())) {",
+        "  if (to_user) {",
     ),
     "every return of an interrupt is a point": (
-        "  } else if (ended_interrupt && can_be_preempted()) {",
-        "  } else if (ended_interrupt) {",
+        "  if (to_user || (ended_interrupt && can_be_preempted())) {",
+        "  if (to_user || ended_interrupt) {",
     ),
     "the way to user mode is no point": (
-        "  if (to_user) {\n    close(now, place);\n  } else if",
-        "  if (to_user) {\n  } else if",
+        "  if (to_user || (ended_interrupt && can_be_preempted())) {",
+        "  if (!to_user && ended_interrupt && can_be_preempted()) {",
     ),
     "any enabling ends a section": (
         "  } else if (window_ && !window_->owed) {",
@@ -89,8 +89,8 @@ DEFECTS = {
         "    found_.push_back({term, ns, site});\n    commit();\n",
     ),
     "another thread of the priority goes unseen": (
-        "task.priority <= settings_.priority && rivals_found_",
-        "task.priority < settings_.priority && rivals_found_",
+        "task.pid != 0 && task.priority <= settings_.priority &&",
+        "task.pid != 0 && task.priority < settings_.priority &&",
     ),
     "a preferred thread goes unseen": ("    ++passed_over_found_;\n", ""),
     "a wrong count goes unseen": ("    ++wrong_counts_;\n", ""),
