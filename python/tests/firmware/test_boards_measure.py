@@ -212,5 +212,5 @@ def test_parameters_out_of_range_are_named(field, value):
 
 
 def test_an_unknown_board_is_named(tmp_path):
-    with pytest.raises(BadInput, match=r"toaster-O0/latency\.elf: there is no such"):
+    with pytest.raises(BadInput, match=r"toaster-O0/latency\.elf: was not built"):
         image("toaster", "O0", Parameters(), tmp_path)
