@@ -48,6 +48,7 @@ test-core: test-host ## C++ tests on this machine; builds for A53, R5, R52 and 6
 
 test-python: ## Python tests, on real tools and a real browser
 	@setup/ensure test
+	@setup/ensure agent # takes minutes the first time, longer than a test may
 	$(pytest)
 
 # the same inputs each time: a change is judged by what it changed, and `make fuzz` looks for new ones
