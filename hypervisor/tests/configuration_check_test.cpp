@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"source: its device's interrupt has another owner",
               [](auto& made) {
                 made.interrupts = 1;
-                made.interrupt[0] = {0, static_cast<std::uint16_t>(made.source[0].interrupt)};
+                made.interrupt[0] = {0, static_cast<std::uint16_t>(made.source[0].interrupt), 0};
                 made.source[0].flags |= SourceEntry::is_device;
               }},
         Wrong{"source: its device's interrupt has another owner",
@@ -189,12 +189,12 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"interrupt: no such partition",
               [](auto& made) {
                 made.interrupts = 1;
-                made.interrupt[0] = {2, 40};
+                made.interrupt[0] = {2, 40, 0};
               }},
         Wrong{"interrupt: not 32 to 1019",
               [](auto& made) {
                 made.interrupts = 1;
-                made.interrupt[0] = {0, 1020};
+                made.interrupt[0] = {0, 1020, 0};
               }},
         Wrong{"mapping: no such partition",
               [](auto& made) {

@@ -21,6 +21,7 @@ import pytest
 from test_strangers_folders import (
     DATA,
     IRQS,
+    ROBOT,
     SYSTEM,
     Inputs,
     commands,
@@ -62,6 +63,8 @@ class Example:
 
 EXAMPLES = {
     "run": Example(("run", "experiment.toml", "-o", "NEW"), steady=False),
+    "attach": Example(("attach", "--from", DATA / "traces/planted/throttled.dat", "-o", "NEW")),
+    "self-check": Example(("self-check",), steady=False),
     "show": Example(("show", HISTOGRAMS, "--deadline=3ms", "--deadline=30us@0"), code=1),
     "import": Example(("import", HISTOGRAMS, "-o", "NEW")),
     "export": Example(("export", "run", "--to=csv", "-o", "NEW")),
@@ -88,6 +91,7 @@ EXAMPLES = {
     "hypervisor watch": Example(("hypervisor", "watch", SYSTEM, IRQS), steady=False),
     "icc watch": Example(("icc", "watch", "region", "--once", "--interval=10ms"), steady=False),
     "icc show": Example(("icc", "show", "region")),
+    "icc generate": Example(("icc", "generate", ROBOT, "-o", "NEW")),
     "icc try": Example(("icc", "try", PAIR)),
     "ip read": Example(("ip", "read", "sim:latency_bench", "--samples=5", "-o", "NEW")),
     "ip watch": Example(("ip", "watch", "sim:latency_bench", "--once"), steady=False),

@@ -12,12 +12,15 @@ pytestmark = pytest.mark.boots
 NEEDS_A_GUEST = ("vm run", "ip read", "ip replay")
 FOLDERS = {
     ("run", "-o"),
+    ("attach", "-o"),
     ("tune prove", "-o"),
     ("import", "-o"),
     ("hypervisor run", "-o"),
     ("explore", "-o"),
 }
 """Of a command's own: none that holds anything is taken."""
+MANY = ("vm build", "icc generate")
+"""Commands that put several files into a folder."""
 WRITTEN = (
     "latenz: {}: exists and was not written by Latenz, or cannot be made again;"
     " name another file, or add --force"
@@ -27,7 +30,7 @@ TWICE = "latenz: {}: is named for two outputs; name two files"
 FILES = [
     each
     for each in OUTPUTS
-    if each not in FOLDERS and each[0] not in (*NEEDS_A_GUEST, "vm build", "hypervisor trace")
+    if each not in FOLDERS and each[0] not in (*NEEDS_A_GUEST, *MANY, "hypervisor trace")
 ]
 
 
