@@ -88,11 +88,13 @@ BpfAssembler& BpfAssembler::add_to(unsigned base, int offset, unsigned from) {
 }
 
 BpfAssembler& BpfAssembler::load_map(unsigned to, const File& map) {
+  // NOLINTNEXTLINE(misc-redundant-expression): class and mode are named, and both are 0
   append(BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_MAP_FD, 0, map.descriptor());
   return append(0, 0);
 }
 
 BpfAssembler& BpfAssembler::load_map_value(unsigned to, const File& map) {
+  // NOLINTNEXTLINE(misc-redundant-expression): class and mode are named, and both are 0
   append(BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_MAP_VALUE, 0, map.descriptor());
   return append(0, 0);  // upper half of the 64-bit constant: offset 0 in the value
 }

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,14 +50,13 @@ class _X86(symbols._Embedded):
 
     BASE = 0xFFFF_FFFF_8100_0000
 
-    def _addresses(self, names_at: int, count: int) -> np.ndarray | None:
+    def _addresses(self, names_at: int, count: int) -> Iterator[np.ndarray]:
         end = self._image.rindex(self.BASE.to_bytes(8, "little"), 0, names_at)
         for at in range(end - 4 * count, end - 4 * count - 256, -4):
             offsets = np.frombuffer(self._image, "<i4", count, at).astype(np.int64)
             addresses = np.where(offsets < 0, self.BASE - 1 - offsets.astype(object), offsets)
             if offsets[0] == 0 and np.all(addresses[1:] >= addresses[:-1]):
-                return addresses.astype(np.uint64)
-        return None
+                yield addresses.astype(np.uint64)
 
 
 def kernel_symbols(kernel: Path) -> SymbolTable:
