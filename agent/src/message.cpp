@@ -2,6 +2,7 @@
 #include "message.hpp"
 
 #include <charconv>
+#include <utility>
 
 #include "failure.hpp"
 
@@ -46,9 +47,10 @@ Fields parse_fields(std::string_view bytes) {
 
 std::optional<std::int64_t> number(std::string_view text) {
   std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
   if (text.empty() || text.size() > most_digits || text.front() == '-') return std::nullopt;
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  const auto [stopped, error] = std::from_chars(begin, end, value);
   if (error != std::errc{} || stopped != end) return std::nullopt;
   return value;
 }
@@ -83,7 +85,7 @@ std::optional<Request> Inbox::next() {
   request.verb = word(line);
   const auto id = number(word(line));
   const auto length = number(word(line));
-  if (!id || !length || !line.empty() || static_cast<std::size_t>(*length) > largest_request) {
+  if (!id || !length || !line.empty() || std::cmp_greater(*length, largest_request)) {
     throw Failure("what arrives are no requests");
   }
   const std::size_t whole = end + 1 + static_cast<std::size_t>(*length);
