@@ -141,7 +141,7 @@ def test_every_message_arrives_between_every_pair_of_languages(robot, channel, f
             compiled(*compiler, INCLUDE, f"-I{robot}", source, "-o", programs[language])
     name = robot / f"memory-{channel}-{first}-{second}"
     name.write_bytes(bytes(65536))
-    messages = "100000"
+    messages = "1000000"
     with subprocess.Popen(
         [programs[second], channel, "second", name, messages], stdout=subprocess.PIPE, text=True
     ) as other:
