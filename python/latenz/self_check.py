@@ -23,7 +23,7 @@ from latenz.setup import missing
 
 AGENTS = "agents"
 """Folder of the programs for other machines, one for each of their processors."""
-_PROGRAMS = ("wakeup", "memory-load", "intercore", "robot", "trace")
+_PROGRAMS = ("wakeup", "attach", "memory-load", "cpu-load", "intercore", "robot", "trace")
 _PLUGINS = ("exact-wait", "path-recorder", "kernel-recorder", "coherence", "logic")
 _REINSTALL = "install Latenz anew"
 _TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
