@@ -91,7 +91,7 @@ struct Recorder {
 
   [[nodiscard]] std::uint64_t now() const { return *executed; }
 
-  [[nodiscard]] std::uint64_t value(qemu_plugin_register* handle) {
+  [[nodiscard]] std::uint64_t value(qemu_plugin_register* handle) const {
     g_byte_array_set_size(buffer, 0);
     const int size = qemu_plugin_read_register(handle, buffer);
     std::uint64_t found = 0;
