@@ -31,6 +31,8 @@ NO_PROGRAM = {
     "system",  # a file that the simulation reads
 }
 OTHERS = {"dma_latency"}  # a duration, or two words
+ATTACHED = {"unit", "thread", "process", "learning", "trace"}  # names, a duration, a file to read
+STARTED = {"command"}  # of the engine attach: docs/security.md says so
 
 
 def free_texts(node: Any, key: str = "") -> Iterator[str]:
@@ -53,7 +55,7 @@ def free_texts(node: Any, key: str = "") -> Iterator[str]:
 def test_every_free_text_of_an_experiment_is_known_to_be_harmless() -> None:
     assert (
         set(free_texts(json_schema()))
-        <= DURATIONS | CPU_LISTS | SIZES | NAMES | NO_PROGRAM | OTHERS
+        <= DURATIONS | CPU_LISTS | SIZES | NAMES | NO_PROGRAM | OTHERS | ATTACHED | STARTED
     )
 
 
