@@ -6,6 +6,7 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,13 @@ def test_the_drawing_is_of_the_layers(tmp_path):
     subprocess.run([sys.executable, script, "-o", tmp_path / "layers.svg"], check=True)
 
     assert (tmp_path / "layers.svg").read_text() == (ROOT / "docs" / "layers.svg").read_text()
+
+
+def test_no_two_files_of_tests_have_the_same_name():
+    # pytest imports them by their base names: the second one would end the whole suite
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    names = Counter(
+        each.name for place in config["testpaths"] for each in (ROOT / place).rglob("test_*.py")
+    )
+
+    assert not [name for name, count in names.items() if count > 1]
