@@ -1,5 +1,5 @@
 # Every target sets up what it needs first (setup/ensure: silent when nothing is missing).
-.PHONY: help demo test quick test-core test-host test-python test-fuzz test-install fuzz bench lint lint-python format clean
+.PHONY: help demo test quick test-core test-host test-python test-fuzz test-install fuzz bench lint lint-python format site clean
 .DEFAULT_GOAL := help
 
 venv := .venv/bin
@@ -92,6 +92,10 @@ format: ## rewrite all sources in the house style
 	$(venv)/ruff format
 	$(venv)/ruff check --fix
 	$(venv)/clang-format -i $(cpp)
+
+site: ## the guide as a site to read offline: build/site/index.html
+	@setup/ensure test
+	$(venv)/python docs/make_site.py
 
 clean: ## remove everything that was built, installed here, or measured
 	rm -rf .venv build results

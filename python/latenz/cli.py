@@ -15,34 +15,17 @@ from latenz.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_READER_GONE, Ba
 from latenz.terminal import guarded
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-VERBS = (
-    "run",
-    "attach",
-    "show",
-    "import",
-    "export",
-    "query",
-    "report",
-    "compare",
-    "bound",
-    "simulate",
-    "hypervisor",
-    "coherence",
-    "icc",
-    "ip",
-    "tune",
-    "vm",
-    "explain",
-    "check",
-    "explore",
-    "learn",
-    "published",
-    "sample-size",
-    "doctor",
-    "self-check",
-    "schema",
-)
-"""In the order of the help screen. `import` stands in the module `import_`, a `-` becomes a `_`."""
+_GROUPS = {
+    "Measure": "run attach vm ip",
+    "Judge and show": "show report compare query sample-size import export published",
+    "Compute": "bound simulate check explore learn",
+    "Look inside": "explain coherence doctor self-check schema",
+    "Change": "tune hypervisor icc",
+}
+"""The help screen. `import` stands in the module `import_`, a `-` becomes a `_`."""
+_GROUP_OF = {verb: group for group, verbs in _GROUPS.items() for verb in verbs.split()}
+VERBS = tuple(_GROUP_OF)
+"""In the order of the help screen."""
 
 
 def main() -> None:
@@ -111,9 +94,9 @@ def _application(arguments: list[str]) -> typer.Typer:
     for verb in (asked,) if asked else VERBS:
         module = import_module("latenz.commands." + _module_name(verb))
         if isinstance(module.command, typer.Typer):
-            application.add_typer(module.command, name=verb)
+            application.add_typer(module.command, name=verb, rich_help_panel=_GROUP_OF[verb])
         else:
-            application.command(name=verb)(module.command)
+            application.command(name=verb, rich_help_panel=_GROUP_OF[verb])(module.command)
     return application
 
 

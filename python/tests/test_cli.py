@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,8 +22,10 @@ def latenz(*arguments, **options):
 def test_help_lists_every_verb():
     answer = latenz("--help")
     assert answer.returncode == 0
-    for verb in VERBS:
-        assert verb in answer.stdout
+    listed = re.findall(r"^│ ([a-z][a-z-]*) ", answer.stdout, re.MULTILINE)
+    assert tuple(listed) == VERBS
+    groups = re.findall(r"^╭─ ([A-Z][a-z ]+) ─", answer.stdout, re.MULTILINE)
+    assert groups == ["Options", "Measure", "Judge and show", "Compute", "Look inside", "Change"]
 
 
 @pytest.mark.parametrize("verb", VERBS)
