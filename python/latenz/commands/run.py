@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from latenz.commands.consent import StartPrograms, require_consent
 from latenz.commands.judging import AcceptEmulated, exit_code
 from latenz.commands.on import On, target_of
 from latenz.commands.shipped import ExperimentFile
@@ -52,6 +53,7 @@ def command(
     stop_late: Annotated[
         bool, typer.Option("--stop-late", help="End a measurement when one is late.")
     ] = False,
+    start_programs: StartPrograms = False,
     accept_emulated: AcceptEmulated = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
@@ -77,6 +79,7 @@ def command(
     if list_:
         _print_names([each.name for each in chosen], json)
         return 0
+    require_consent(chosen, start_programs)
     wish = _on_late(late, on_late, stop_late)
     folder = output or _default_folder(read.file.name)
     required = only == [chosen[0].name]

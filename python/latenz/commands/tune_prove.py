@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from latenz.commands.consent import StartPrograms, require_consent
 from latenz.commands.shipped import named_experiment
 from latenz.commands.tune_transaction import (
     CPUS,
@@ -24,6 +25,7 @@ from latenz.errors import EXIT_GATE_VIOLATED, EXIT_INTERRUPTED, EXIT_NOT_SHOWN, 
 
 if TYPE_CHECKING:
     from latenz.experiment.schema import Experiment
+    from latenz.measuring.condition import Condition
     from latenz.proving.proof import Record, Wanted
     from latenz.proving.prover import Prover
     from latenz.tune.places import Place
@@ -70,6 +72,7 @@ def prove(
     restart: Annotated[bool, _RESTART] = False,
     keep: Annotated[bool, _KEEP] = False,
     resume: Annotated[bool, _RESUME] = False,
+    start_programs: StartPrograms = False,
     yes: Annotated[bool, _YES] = False,
     json: Annotated[bool, JSON] = False,
 ) -> int:
@@ -82,6 +85,7 @@ def prove(
 
     Example: sudo latenz tune prove experiments/quick.toml --condition idle-wakeup --cpus 2-3
     """
+    from latenz.proving.prover import measurable, nothing_applied
     from latenz.tune.places import Place
     from latenz.tune.transaction import locked
 
@@ -92,10 +96,13 @@ def prove(
         _need_terminal(json)
     with locked(place):
         if resume:
-            _refuse_with_resume(experiment, given, restart)
+            _refuse_with_resume(experiment, given, restart or start_programs)
             return _resumed(place, output, keep, yes, json)
         wanted, read = _wanted(experiment, given, restart)
-        return _begun(place, wanted, read, output, keep, yes, json)
+        nothing_applied(place)
+        conditions = measurable(read, wanted.condition, wanted.duration_ns)
+        require_consent(conditions, start_programs)
+        return _begun(place, wanted, read, conditions, output, keep, yes, json)
 
 
 def _need_terminal(json: bool) -> None:
@@ -145,6 +152,7 @@ def _begun(
     place: "Place",
     wanted: "Wanted",
     experiment: "Experiment",
+    conditions: "Sequence[Condition]",
     output: Path | None,
     keep: bool,
     yes: bool,
@@ -152,11 +160,9 @@ def _begun(
 ) -> int:
     """Look what there is to be tried, measure the machine as it is, ask, and try."""
     from latenz.proving.proof import groups_of
-    from latenz.proving.prover import checked, measurable, nothing_applied, planned
+    from latenz.proving.prover import checked, planned
     from latenz.proving.show import print_intention
 
-    nothing_applied(place)
-    conditions = measurable(experiment, wanted.condition, wanted.duration_ns)
     found = planned(place, wanted)
     groups, later = groups_of(found, checked(place, wanted))
     if not json:

@@ -61,6 +61,11 @@ class AttachSettings(EngineSettings):
             raise ValueError("name what to measure: one of process, unit and command")
         return self
 
+    @property
+    def started(self) -> tuple[str, ...]:
+        """The program that is started and ended with the measurement."""
+        return self.command
+
     def target(self) -> Target:
         """Return the processes that are meant, which must run.
 

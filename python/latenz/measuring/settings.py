@@ -17,6 +17,11 @@ class ProbeSettings(Settings):
 
     engine: str
 
+    @property
+    def started(self) -> tuple[str, ...]:
+        """A program that the file itself names to be started, with its arguments; empty: none."""
+        return ()
+
 
 class EngineSettings(ProbeSettings):
     """Settings that all engines share which are programs."""

@@ -228,7 +228,8 @@ probe = ["loop"]
 """,
         encoding="utf-8",
     )
-    done = latenz("run", tmp_path / "mine.toml", "-o", tmp_path / "run", "--json")
+    run = ("run", tmp_path / "mine.toml", "-o", tmp_path / "run", "--json")
+    done = latenz(*run, "--start-programs")
     assert done.returncode == 0, done.stderr
     names = [each["name"] for each in json.loads(done.stdout)["sample_sets"]]
     assert names == ["idle-r1/rhythm", "idle-r2/rhythm"]

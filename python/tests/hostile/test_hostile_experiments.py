@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_commands import latenz
 
 from latenz.errors import BadInput
 from latenz.experiment.schema import Experiment, json_schema
@@ -32,7 +33,7 @@ NO_PROGRAM = {
 }
 OTHERS = {"dma_latency"}  # a duration, or two words
 ATTACHED = {"unit", "thread", "process", "learning", "trace"}  # names, a duration, a file to read
-STARTED = {"command"}  # of the engine attach: docs/security.md says so
+STARTED = {"command"}  # of the engine attach: only by --start-programs
 
 
 def free_texts(node: Any, key: str = "") -> Iterator[str]:
@@ -121,3 +122,31 @@ def test_published_tables_are_looked_up_by_name_not_by_path(name: str, tmp_path:
     path.write_text(f'published = ["{name}"]\n' + EXPERIMENT)
     with pytest.raises(BadInput, match="published"):
         Experiment.read(path)
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [
+        (("run",), ()),
+        (("run",), ("--only", "*")),
+        (("run",), ("--json",)),
+        (("tune", "prove"), ("--yes",)),
+    ],
+)
+def test_no_program_of_the_file_starts_without_the_users_word(verb, options, tmp_path) -> None:
+    path, mark = tmp_path / "stranger.toml", tmp_path / "started"
+    path.write_text(
+        'name = "x"\nduration = "1 s"\n[probe.one]\nengine = "attach"\n'
+        f'command = ["touch", "{mark}"]\n[matrix]\nprobe = ["one"]\n'
+    )
+    answer = latenz(*verb, path, *options, "-o", tmp_path / "run")
+
+    assert answer.is_one_line(), answer
+    assert f"would start a program: touch {mark}" in answer.errors
+    assert "--start-programs" in answer.errors
+    assert not mark.exists()
+    assert not (tmp_path / "run").exists()
+
+    listed = latenz("run", path, "--list")
+    assert listed.code == 0
+    assert not mark.exists()
