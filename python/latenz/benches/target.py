@@ -14,7 +14,6 @@ from latenz.machine import measuring
 from latenz.model import TimeBase
 from latenz.obstacle import Obstacle
 from latenz.remote import Target, TargetUrl, opened
-from latenz.remote.setup import ensure_agents
 
 if TYPE_CHECKING:
     from latenz.measuring.condition import Condition
@@ -45,7 +44,6 @@ class TargetBench(Host):
         Raises:
             BadInput: The target cannot be reached or measured.
         """
-        ensure_agents(self.url)
         try:
             with opened(self.url) as self._target:
                 yield

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from latenz.errors import BadInput
 from latenz.programs import agent_program
 from latenz.remote import holder
+from latenz.remote.setup import ensure_agents
 from latenz.remote.url import TargetUrl
 from latenz.terminal import printable
 
@@ -145,6 +146,8 @@ class Connection:
             known = ", ".join(_PROCESSORS)
             what = f"has a processor that no agent is for: {processor or 'unknown'}"
             raise BadInput(what, self.url.text, f"there are agents for {known}")
+        ensure_agents(self.url)  # now that there is a target for one: the first time takes minutes
+        self._deadline = time.monotonic() + _CONNECT_S
         program = agent_program(_PROCESSORS[processor]).read_bytes()
         data = gzip.compress(program, 6, mtime=0) if packing == "gzip" else program
         self.send(f"{len(data)} {packing}\n".encode() + data)

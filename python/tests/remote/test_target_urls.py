@@ -2,7 +2,9 @@
 
 import pytest
 
+from latenz.benches.target import TargetBench
 from latenz.errors import BadInput
+from latenz.remote import connection
 from latenz.remote.url import SSH_COMMAND, TargetUrl
 
 
@@ -87,3 +89,14 @@ def test_a_wrong_ssh_command_is_named(monkeypatch):
         monkeypatch.setenv(SSH_COMMAND, wrong)
         with pytest.raises(BadInput, match=SSH_COMMAND):
             url.command("true")
+
+
+def test_nothing_is_built_for_a_target_that_does_not_answer(monkeypatch):
+    def built(url):
+        raise AssertionError(f"minutes of work for {url}")
+
+    monkeypatch.setenv(SSH_COMMAND, "sh -c 'echo no route to host >&2; exit 255' ssh")
+    monkeypatch.setattr(connection, "ensure_agents", built)
+    bench = TargetBench(TargetUrl.parse("ssh://no-such-board"))
+    with pytest.raises(BadInput, match="no route to host"), bench.opened():
+        pass
