@@ -116,7 +116,7 @@ async def what_is_cut_is_forgotten(dut: Any) -> None:
 
 @cocotb.test()
 async def disturbances_and_other_clocks(dut: Any) -> None:
-    """Less than half a bit is not a byte, nor what lacks a stop bit; 2 % do not matter."""
+    """A pulse of less than half a bit is not a byte, nor what has no stop bit; 2 % do not matter."""
     line, slave = await started(dut)
     for width in (1, BIT_NS // CLOCK_NS // 2 - 2):
         dut.rxd.value = 0

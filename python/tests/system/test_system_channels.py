@@ -57,7 +57,7 @@ MISTAKES = [
     (SOUND, '"camera"\nto', '"camra"\nto', "channel[1].from: 'camra' is not a partition; did"),
     (SOUND, 'to = "control"', 'to = "camera"', "channel[1].to: 'camera' is the sender, too"),
     (SOUND, '"camera"\nto = "control"', '"control"\nto = "camera"', "a source of 'control'; take"),
-    (SOUND, 'doorbell = "frame ready"', 'doorbell = "frame"', "doorbell: 'frame' is not a"),
+    (SOUND, 'doorbell = "frame ready"', 'doorbell = "frame"', "channel[1].doorbell: 'frame' is not a"),
     (SOUND, 'doorbell = "frame ready"', "", "the key 'doorbell' is missing"),
     (SOUND, "from =", "form =", "unknown key 'form'; did you mean 'from'?"),
     (SOUND, '"16 KiB"', '"1 KiB"', "channel[1].size: is 1024 bytes; give 4096 bytes or more"),
