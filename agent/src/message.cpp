@@ -60,7 +60,7 @@ std::int64_t number(std::string_view what, std::string_view text, std::int64_t l
   const auto value = number(text);
   if (!value || *value < lowest || *value > highest) {
     throw Failure(std::string(what) + ": '" + std::string(text.substr(0, 40)) +
-                  "' is not a number from " + std::to_string(lowest) + " to " +
+                  "' is no number from " + std::to_string(lowest) + " to " +
                   std::to_string(highest));
   }
   return *value;
@@ -77,7 +77,7 @@ std::optional<Request> Inbox::next() {
   const std::string_view held = held_;
   const std::size_t end = held.substr(0, longest_line).find('\n');
   if (end == std::string_view::npos) {
-    if (held.size() >= longest_line) throw Failure("what arrives are not requests");
+    if (held.size() >= longest_line) throw Failure("what arrives are no requests");
     return std::nullopt;
   }
   std::string_view line = held.substr(0, end);
@@ -86,7 +86,7 @@ std::optional<Request> Inbox::next() {
   const auto id = number(word(line));
   const auto length = number(word(line));
   if (!id || !length || !line.empty() || std::cmp_greater(*length, largest_request)) {
-    throw Failure("what arrives are not requests");
+    throw Failure("what arrives are no requests");
   }
   const std::size_t whole = end + 1 + static_cast<std::size_t>(*length);
   if (held.size() < whole) return std::nullopt;

@@ -34,7 +34,7 @@ class Inbox {
   void add(std::string_view bytes) { held_ += bytes; }
   void clear() { held_.clear(); }
 
-  /// The next whole request, if there is one. Throws `probe::Failure` if these are not requests.
+  /// The next whole request, if there is one. Throws `probe::Failure` if these are no requests.
   [[nodiscard]] std::optional<Request> next();
 
  private:

@@ -140,8 +140,7 @@ std::optional<RingPlace> ring_of(const UioDevice& uio) {
   const std::size_t size = hex_of(path / "size");
   if (!std::has_single_bit(size) || size < record_bytes || hex_of(path / "offset") != 0 ||
       !uio.map_named(writer_map)) {
-    throw Failure(worded(path.string(), ": ", size,
-                         " bytes are not a ring; wanted: a power of two, ",
+    throw Failure(worded(path.string(), ": ", size, " bytes are no ring; wanted: a power of two, ",
                          "from the beginning of a page on, and a map named ", writer_map));
   }
   return RingPlace{.base = hex_of(path / "addr"),

@@ -54,7 +54,7 @@ class Fields {
   Fields(const Fields&) = delete;
   Fields& operator=(const Fields&) = delete;
   virtual ~Fields() = default;
-  /// Nothing if there is no such field, or it is not a number.
+  /// Nothing if there is no such field, or it is no number.
   [[nodiscard]] virtual std::optional<std::int64_t> number(std::string_view name) const = 0;
   /// Nothing if there is no such field.
   [[nodiscard]] virtual std::optional<std::string> text(std::string_view name) const = 0;

@@ -382,7 +382,7 @@ TEST_F(PlantedBoard, LetsNobodyMoveARing) {
 
 TEST_F(PlantedBoard, SaysWhatIsWrongWithARing) {
   const auto says_no_ring = [&] {
-    EXPECT_NE(failure().find("are not a ring; wanted: a power of two"), std::string::npos)
+    EXPECT_NE(failure().find("are no ring; wanted: a power of two"), std::string::npos)
         << failure();
   };
   plant_stream();
@@ -617,7 +617,7 @@ TEST_F(PlantedBoard, TakesASecretThatIsItsOwnersAlone) {
   plant_text("secret", std::string(5000, 'x'));
   EXPECT_NE(failure(path).find("more than 4096"), std::string::npos);
   ASSERT_EQ(mkfifo((root_ / "pipe").c_str(), 0600), 0);
-  EXPECT_NE(failure(root_ / "pipe").find("is not a regular file"), std::string::npos);
+  EXPECT_NE(failure(root_ / "pipe").find("is no regular file"), std::string::npos);
   EXPECT_NE(failure(root_ / "none").find("cannot be opened"), std::string::npos);
 }
 

@@ -83,11 +83,6 @@ def first_mistake(error: "ValidationError") -> str:
     return f"is wrong at {place}: {first['msg']}"
 
 
-def not_a(told: str, what: str) -> str:
-    """Return that something, as it is told, is not `what`, such as "'cam' is not an engine"."""
-    return f"{told} is not {'an' if what[:1] in 'aeiou' else 'a'} {what}"
-
-
 def closest(name: str, known: Iterable[str]) -> str:
     """Return advice on a name that is not known: the nearest one, or all there are."""
     names = list(known)

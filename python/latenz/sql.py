@@ -46,7 +46,7 @@ _CONFINED: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
-    "python_enable_replacements": "false",  # names of our own variables are not tables
+    "python_enable_replacements": "false",  # names of our own variables are no tables
 }
 _DESCRIBED = {
     "time_base": pa.string(),

@@ -83,7 +83,7 @@ async def histogram_read_and_clear_loses_nothing(bench: Bench) -> None:
 
 @case(needs=_has("histogram"))
 async def nothing_is_measured_before_ready(bench: Bench) -> None:
-    """While the bins are swept edges are not a measurement, and status says so."""
+    """While the bins are swept edges are no measurement, and status says so."""
     await bench.write("we", 1)
     assert not await bench.read("status") & 0x20
     await bench.measure(3)

@@ -38,7 +38,7 @@ def _short(ip: Configuration) -> bool:
 
 @case()
 async def case_01_ack_without_irq(bench: Bench) -> None:
-    """An ack with nothing open is not a sample, and counts as orphan."""
+    """An ack with nothing open is no sample, and counts as orphan."""
     await bench.begin()
     await bench.pulse(ack=1)
     await bench.cycles(7)
@@ -169,7 +169,7 @@ async def case_06_memory_is_a_ring(bench: Bench) -> None:
 
 @case()
 async def case_07_reset_during_a_measurement(bench: Bench) -> None:
-    """A reset ends everything; inputs that are high in it are not edges after it."""
+    """A reset ends everything; inputs that are high in it are no edges after it."""
     await bench.begin()
     await bench.write("alarm_lat", 3)
     await bench.measure(5)
@@ -372,7 +372,7 @@ async def case_12_we_cleared_during_a_measurement(bench: Bench) -> None:
 
 @case()
 async def case_12_we_set_while_irq_is_high(bench: Bench) -> None:
-    """A level that was there before is not an edge: the next one counts."""
+    """A level that was there before is no edge: the next one counts."""
     await bench.set(irq=1)
     await bench.settle()
     coverage.hit("we", "set while irq is high")

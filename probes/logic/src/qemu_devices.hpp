@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What QEMU offers its own devices, as far as ours uses it: memory regions, interrupt lines,
 // timers, and devices by name. The declarations are ours; names, layouts and numbers are those of
-// QEMU 9.2 and 10.0. They are not a stable interface: see docs/emulated-logic.md.
+// QEMU 9.2 and 10.0. They are no stable interface: see docs/emulated-logic.md.
 #pragma once
 
 #include <cstddef>

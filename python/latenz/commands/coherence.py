@@ -69,9 +69,7 @@ def _caches(text: str) -> "Caches":
     for each in get_args(Caches):
         if each == text:
             return each  # type: ignore[no-any-return]
-    raise BadInput(
-        f"{text!r} is not a state of caches", "--caches", closest(text, get_args(Caches))
-    )
+    raise BadInput(f"{text!r} is no state of caches", "--caches", closest(text, get_args(Caches)))
 
 
 def _symbols(text: str) -> tuple[Path, int | None]:

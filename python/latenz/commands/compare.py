@@ -121,5 +121,5 @@ def _limit(text: str) -> int:
 
     limit_ns = parse_duration(text, "--deadline")
     if limit_ns <= 0:
-        raise BadInput(f"{text!r} is not a deadline", "--deadline", "it must be above zero")
+        raise BadInput(f"{text!r} is no deadline", "--deadline", "it must be above zero")
     return limit_ns

@@ -7,7 +7,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from latenz.errors import BadInput, not_a
+from latenz.errors import BadInput
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _TIME_BASES = ("silicon", "virtual", "simulated")
@@ -87,12 +87,12 @@ def _moment(text: str) -> str:
         datetime.fromisoformat(text)
     except ValueError:
         raise BadInput(
-            f"{text!r} is not a date", "--measured", "write 2026-11-21 or 2026-11-21T14:30Z"
+            f"{text!r} is no date", "--measured", "write 2026-11-21 or 2026-11-21T14:30Z"
         ) from None
     return text
 
 
 def _one_of(text: str, what: str, option: str, known: tuple[str, ...]) -> str:
     if text not in known:
-        raise BadInput(not_a(repr(text), what), option, ", ".join(known))
+        raise BadInput(f"{text!r} is no {what}", option, ", ".join(known))
     return text

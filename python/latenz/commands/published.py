@@ -69,7 +69,7 @@ def _list() -> dict[str, Any]:
                 "name": f"{key}.facts",
                 "publication": citation,
                 "place": "throughout",
-                "title": "Figures that are not statistics of a latency",
+                "title": "Figures that are no statistics of a latency",
                 "values": len(file.fact),
             }
         )

@@ -455,7 +455,7 @@ def _notes(account: Account, thread: Thread) -> tuple[str, ...]:
     if thread.partial:
         notes.append(
             f"{thread.partial} cycles are partial, as the kernel did not report all of their"
-            f" events: they are not samples, {thread.n} are"
+            f" events: they are no samples, {thread.n} are"
         )
     if thread.inferred:
         notes.append(f"of {thread.inferred} cycles the due time is inferred")

@@ -19,7 +19,7 @@ from latenz.engines import (
     InterruptSettings,
     SimulationSettings,
 )
-from latenz.errors import BadInput, closest, not_a, shown
+from latenz.errors import BadInput, closest, shown
 from latenz.measuring.condition import Condition
 from latenz.measuring.settings import StackSettings
 from latenz.model import Deadline
@@ -168,7 +168,7 @@ class Experiment:
         """
         if bench is not None and bench not in BENCHES:
             known = ", ".join(BENCHES)
-            raise BadInput(f"{bench!r} is not a bench", "--bench", f"there is: {known}")
+            raise BadInput(f"{bench!r} is no bench", "--bench", f"there is: {known}")
         text = read_toml(path, ExperimentFile, "an experiment file")
         file = text.content
         _check_published(file.published, text.where(("published",)))
@@ -365,7 +365,7 @@ def _check_published(names: Iterable[str], where: str) -> None:
 
 def _check(what: str, name: str, known: Iterable[str], where: str) -> None:
     if name not in known:
-        raise BadInput(not_a(shown(name), what), where, closest(name, known))
+        raise BadInput(f"{shown(name)} is no {what}", where, closest(name, known))
 
 
 def json_schema() -> dict[str, Any]:

@@ -86,7 +86,7 @@ class _Search:
         return fitting[-1] if fitting else self._counted(max(1, latency_ns))
 
     def _without_latency(self) -> _Begin:
-        """Take the first exception that was not a virtual one, and a wake-up right before it."""
+        """Take the first exception that was no virtual one, and a wake-up right before it."""
         chosen = None
         for each in self._candidates(float("inf")):
             if chosen is None:

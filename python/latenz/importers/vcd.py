@@ -2,7 +2,7 @@
 
 The file is read as a stream. Times are whole ticks of the file's time scale; a latency is the
 difference of two of them, and only then turned into nanoseconds. A time scale finer than 1 ns can
-give latencies that are not whole nanoseconds: these are rounded down, and a note says how many.
+give latencies that are no whole nanoseconds: these are rounded down, and a note says how many.
 """
 
 import re
@@ -118,7 +118,7 @@ def read(source: Source) -> list[SampleSet]:
     if _ends_with_space(source):
         notes.clear()
     if rounded:
-        notes.append(f"{rounded} latencies are not whole nanoseconds and were rounded down")
+        notes.append(f"{rounded} latencies are no whole nanoseconds and were rounded down")
     if not spool.rows:
         raise source.bad(
             f"holds no latency from {trace.start} to {trace.end}",
@@ -265,7 +265,7 @@ def _take_other(
         _declaration(source, tokens, line, keep=False)
         return
     if word[0] not in "bBrRsS":
-        raise source.bad(f"{word[:40]!r} is not a value change", line, "the file is damaged")
+        raise source.bad(f"{word[:40]!r} is no value change", line, "the file is damaged")
     _, code = next(tokens, (line, ""))
     if not code:
         raise source.bad("a value without a signal", line, "the file is cut")

@@ -195,7 +195,7 @@ def _read_plot(source: Source) -> SampleSet:
         if not words:
             continue
         if len(words) != 2:
-            raise source.bad("is not a point", line, "a line holds a latency in us and a count")
+            raise source.bad("is no point", line, "a line holds a latency in us and a count")
         x_ns = source.exact(words[0], 1000, line, "the latency")
         points.append((x_ns, source.count(words[1], line, "the count")))
     if len(points) < 3:

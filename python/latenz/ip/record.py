@@ -243,7 +243,7 @@ def _notes(recorded: Recorder) -> list[str]:
     notes = []
     if not clock.is_whole:
         notes.append(
-            f"a cycle of its {clock.hertz} Hz is not a whole number of nanoseconds: latencies are "
+            f"a cycle of its {clock.hertz} Hz is no whole number of nanoseconds: latencies are "
             "rounded down"
         )
     if account.unread:

@@ -340,6 +340,6 @@ def _notes(plan: Plan, measured: Replayed, rounded: int) -> Iterator[str]:
     if plan.sampled.merged:
         yield f"{plan.sampled.merged} edges came too soon after another one for that clock"
     if rounded:
-        yield f"{rounded} latencies are not whole nanoseconds and were rounded down"
+        yield f"{rounded} latencies are no whole nanoseconds and were rounded down"
     if not measured.is_whole:
         yield "interrupted: only the beginning of the trace was replayed"

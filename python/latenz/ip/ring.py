@@ -226,7 +226,7 @@ class RingReader:
         consumed: Records that were handed back before, modulo 2**32.
 
     Raises:
-        BadInput: The memory is not a ring of records.
+        BadInput: The memory is no ring of records.
     """
 
     def __init__(self, memory: Memory, writer: RingWriter, consumed: int = 0) -> None:
@@ -237,7 +237,7 @@ class RingReader:
         whole = self._size * RECORD_BYTES == memory.size
         if not whole or self._size.bit_count() != 1 or self._size > 1 << _MOST_LOG2:
             raise BadInput(
-                f"{memory.size} bytes are not a ring", memory.name, "16 bytes times a power of two"
+                f"{memory.size} bytes are no ring", memory.name, "16 bytes times a power of two"
             )
 
     def read(self, most: int = 1 << 16) -> Records:

@@ -1,6 +1,6 @@
 """How much to trust maxima that were observed: whether a longer observation would raise the bound.
 
-Maxima of a sample are not maxima of what is possible. What can be told: how the bound grew, whether
+Maxima of a sample are no maxima of what is possible. What can be told: how the bound grew, whether
 one half of the observation would have bounded the other half's wake-ups, how many blocks had a
 longer window at most, and how often sites came that had not been seen before.
 """

@@ -5,7 +5,7 @@ its place; where a publication is wrong or loose, the correction and its reason 
 and the sample sets carry both: the corrected value, and a note that says so.
 
 Names are `<publication>.<table>`, such as `alonso2021.table1`, and `<publication>.facts` for
-figures that are not statistics of a latency (code sizes, shares, limits).
+figures that are no statistics of a latency (code sizes, shares, limits).
 """
 
 import tomllib
@@ -98,7 +98,7 @@ def find(name: str) -> tuple[Publication, Table]:
 
 
 def facts(name: str) -> tuple[Fact, ...]:
-    """Return the figures of a publication that are not statistics of a latency.
+    """Return the figures of a publication that are no statistics of a latency.
 
     Raises:
         BadInput: There is no such collection; the nearest names are told.

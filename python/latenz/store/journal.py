@@ -7,7 +7,7 @@ many records of two i64: `t_ns`, when the activation was due, and `latency_ns`. 
 periods apart, so the activations skipped after a late one follow from the next due time.
 
 Version 2 holds cycles of running programs: records of 64 bytes, `CYCLE`. Those of partial cycles
-tell only when they were due: they are not samples, and were not missed.
+tell only when they were due: they are no samples, and were not missed.
 """
 
 import mmap

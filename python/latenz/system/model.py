@@ -131,7 +131,7 @@ class RecordedTrace:
             times = np.empty((0, 0))
         if times.ndim != 1 or (times.size and times.dtype.kind not in "iu"):
             raise BadField(
-                self, ("times_ns",), "is not a row of integers", "give whole nanoseconds of 64 bits"
+                self, ("times_ns",), "is no row of integers", "give whole nanoseconds of 64 bits"
             )
         if times.size and int(times.max()) > LONGEST_NS:
             raise BadField(
@@ -313,7 +313,7 @@ class Source:
         check_whole(self, "bottom_ns", 1)
         if not isinstance(self.arrival, Arrival):
             kinds = ", ".join(kind.__name__ for kind in _ARRIVALS)
-            raise BadField(self, ("arrival",), f"{shown(self.arrival)} is not an arrival", kinds)
+            raise BadField(self, ("arrival",), f"{shown(self.arrival)} is no arrival", kinds)
         if self.interrupt is not None:
             check_whole(self, "interrupt", FIRST_INTERRUPT, LAST_INTERRUPT, "")
         self._check_learning()
@@ -322,7 +322,7 @@ class Source:
         if self.learning is None:
             return
         if not isinstance(self.learning, Learning):
-            what = f"{shown(self.learning)} is not a learning phase"
+            what = f"{shown(self.learning)} is no learning phase"
             raise BadField(self, ("learning",), what, "Learning")
         if self.monitor is None:
             remedy = "give a monitor; its distances are those that are allowed, whatever is learned"
@@ -413,9 +413,9 @@ class System:
         self._check_slots()
         self._check_sources()
         if self.mode not in _MODES:
-            raise BadField(self, ("mode",), f"{shown(self.mode)} is not a mode", ", ".join(_MODES))
+            raise BadField(self, ("mode",), f"{shown(self.mode)} is no mode", ", ".join(_MODES))
         if self.latency_from not in _LATENCIES_FROM:
-            what = f"{shown(self.latency_from)} is not a place where latencies begin"
+            what = f"{shown(self.latency_from)} is no place where latencies begin"
             raise BadField(self, ("latency_from",), what, ", ".join(_LATENCIES_FROM))
         check_channels(self)
         check_hosting(self)
@@ -528,7 +528,7 @@ def _check_vector(owner: Distances | Monitor) -> None:
     """Make the distances a tuple of plain integers, or tell why they are no such vector."""
     given: Any = owner.distances_ns
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-        what = f"{shown(given)} is not a vector"
+        what = f"{shown(given)} is no vector"
         raise BadField(owner, ("distances_ns",), what, "give a tuple of whole nanoseconds")
     distances = tuple(given)
     if not 0 < len(distances) <= LONGEST_VECTOR:

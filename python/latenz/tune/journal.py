@@ -110,7 +110,7 @@ class Journal:
             BadInput: It is damaged, not ours, or open to others.
         """
         if not path.is_file() or path.is_symlink():
-            raise BadInput("is not a journal", str(path), _MEND)
+            raise BadInput("is no journal", str(path), _MEND)
         found = path.stat()
         if found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022:
             raise BadInput("could be written by others", str(path), "look who did, see its owner")

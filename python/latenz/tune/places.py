@@ -60,14 +60,14 @@ class Place:
         live: Whether it is this machine: only then are programs run and threads changed.
 
     Raises:
-        BadInput: The root is not a folder.
+        BadInput: The root is no folder.
     """
 
     def __init__(self, root: Path) -> None:
         self.top = Path(os.path.realpath(root))
         self.live = self.top == Path("/")
         if not os.path.isdir(self.top):  # noqa: PTH112 - one that is closed to us is none, no error
-            raise BadInput("is not a folder", str(root), "name the root of a tree of files")
+            raise BadInput("is no folder", str(root), "name the root of a tree of files")
 
     def at(self, path: str, *, follow: bool = True) -> Path:
         """Return where a path of the root is found; it need not exist.
@@ -112,14 +112,14 @@ class Place:
         """Return what a file is; None if there is none.
 
         Raises:
-            BadInput: It is not a regular file, has several names, or is too large.
+            BadInput: It is no regular file, has several names, or is too large.
         """
         try:
             found = path.lstat()
         except FileNotFoundError:
             return None
         if not path.is_file() or path.is_symlink():
-            raise BadInput("is not a regular file", str(path), "move it away")
+            raise BadInput("is no regular file", str(path), "move it away")
         if found.st_nlink > 1:
             raise BadInput(
                 f"has {found.st_nlink} hard links, which replacing it would break",

@@ -59,7 +59,7 @@ class Root:
     def __init__(self, path: Path | str = "/") -> None:
         self.path = Path(path)
         if "\0" in str(path):
-            raise BadInput("is not a path", repr(str(path)[:60]), "give a folder or a tar")
+            raise BadInput("is no path", repr(str(path)[:60]), "give a folder or a tar")
         real = os.path.realpath(path)
         of_target = measured_target() if real == "/" else None
         self.running = real == "/"
@@ -294,7 +294,7 @@ def _content(path: str, flags: int) -> bytes:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, "is a folder")
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "is not a regular file")
+            raise OSError(errno.EINVAL, "is no regular file")
         found = bytearray()
         while part := os.read(descriptor, 1 << 16):
             found += part
@@ -392,7 +392,7 @@ class _Archive:
 
     def target(self, path: str) -> str:
         if path not in self._targets:
-            raise OSError(errno.EINVAL, "is not a link")
+            raise OSError(errno.EINVAL, "is no link")
         return self._targets[path]
 
     def names(self, path: str) -> list[str]:
@@ -407,7 +407,7 @@ class _Archive:
         if path in self._refused:
             raise OSError(errno.EACCES, self._refused[path])
         if path not in self._contents:
-            raise OSError(errno.EINVAL, "is not a regular file")
+            raise OSError(errno.EINVAL, "is no regular file")
         return self._contents[path]
 
 
@@ -421,7 +421,5 @@ _MODES = {
 
 def _no_snapshot(path: Path, reason: str) -> BadInput:
     return BadInput(
-        f"is neither a folder nor a tar file ({reason[:100]})",
-        str(path),
-        "make one: latenz tune snapshot",
+        f"is no folder and no tar ({reason[:100]})", str(path), "make one: latenz tune snapshot"
     )

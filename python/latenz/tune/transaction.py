@@ -362,7 +362,7 @@ def _existing(place: Place) -> int:
         if not path.exists() and not path.is_symlink():
             return count - 1
         if not _ancestor(place, count).is_dir():
-            raise BadInput("is not a folder", str(path), "move it away")
+            raise BadInput("is no folder", str(path), "move it away")
     raise BadInput("is there, but holds no journal", str(place.at(STATE)), "move it away")
 
 

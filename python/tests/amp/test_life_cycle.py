@@ -82,7 +82,7 @@ class Life(NamedTuple):
 
 
 def programs(folder: Path) -> dict[str, bytes]:
-    """Firmware that measures for long or short, fails, hangs, and files that are not firmware."""
+    """Firmware that measures for long or short, fails, hangs, and files that are no firmware."""
     wanted = {
         "long": Parameters(samples=50_000, warm_up=0),
         "short": Parameters(samples=20, warm_up=0),

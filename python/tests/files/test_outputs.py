@@ -162,7 +162,7 @@ def test_a_copied_page_is_known_as_ours_and_one_in_its_run_is_renewed(given, tmp
 
 
 def test_what_was_measured_once_stays(given, tmp_path):
-    """Parts of runs that are not read, and snapshots, are not page to be made again."""
+    """Parts of runs that are not read, and snapshots, are no page to be made again."""
     data = DATA / "importers/oslat-v2.4.json"
     assert latenz(tmp_path, ["import", data, "-o", "other"]).returncode == 0
     tree = tmp_path / "tree"

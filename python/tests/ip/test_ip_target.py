@@ -105,7 +105,7 @@ def test_a_ring_is_two_more_maps_of_the_device(system):
     folder = system / "sys/class/uio/uio8/maps/map0"
     for file, text, reason in (
         ("addr", "here", "tells no address of the ring"),
-        ("size", "0xff0", "4080 bytes are not a ring"),
+        ("size", "0xff0", "4080 bytes are no ring"),
     ):
         before = (folder / file).read_text()
         (folder / file).write_text(text)
@@ -153,11 +153,11 @@ def test_without_a_device_tree_the_clock_must_be_told(system):
 @pytest.mark.parametrize(
     ("target", "options", "reason"),
     [
-        ("", {}, "is not a board"),
-        ("nonsense", {}, "is not a board"),
-        ("http://x", {}, "is not a board"),
+        ("", {}, "is no board"),
+        ("nonsense", {}, "is no board"),
+        ("http://x", {}, "is no board"),
         ("sim:nothing", {}, "nothing"),
-        ("unix:", {}, "is not a board"),
+        ("unix:", {}, "is no board"),
         ("unix:/nowhere/socket", {}, "no board answers"),
         ("unix:" + "x" * 300, {}, "no board answers"),
         ("tcp:host", {}, "no host and port"),
@@ -167,15 +167,15 @@ def test_without_a_device_tree_the_clock_must_be_told(system):
         ("uio:/dev/uio77", {"clock": "1 MHz"}, "no such device; is the overlay loaded"),
         ("uio:/dev/uio77", {}, "no such device; is the overlay loaded"),
         ("uio:/dev/uio4", {}, "give --clock"),
-        ("uio:/etc/passwd", {}, "is not a UIO device"),
-        ("uio:/dev/uio3:0", {}, "is not a UIO device"),
+        ("uio:/etc/passwd", {}, "is no UIO device"),
+        ("uio:/dev/uio3:0", {}, "is no UIO device"),
         ("mem:0xA0000000", {"clock": "1 MHz"}, "names no two windows"),
         ("mem:0xA0000001+4K,0xB0000000", {"clock": "1 MHz"}, "multiple of 4"),
         ("mem:,", {"clock": "1 MHz"}, "names no two windows"),
         ("unix:/x", {"clock": "1 MHz"}, "says this itself"),
         ("unix:/x", {"generics": ("a=1",)}, "--generic"),
         ("uio:/dev/uio3", {"extended": True}, "no additions"),
-        ("sim:latency_bench", {"generics": ("width",)}, "is not a generic"),
+        ("sim:latency_bench", {"generics": ("width",)}, "is no generic"),
     ],
 )
 def test_what_is_no_board_is_one_line(system, target, options, reason):

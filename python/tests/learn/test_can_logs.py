@@ -50,7 +50,7 @@ def test_candump(tmp_path: Path) -> None:
         "vcan0 0F6": [200_134_000],
         "can1 18EBFF00": [450_287_000, 650_287_000],
     }
-    assert found.warnings == ("1 error frames are not activations and were left out",)
+    assert found.warnings == ("1 error frames are no activations and were left out",)
 
 
 def test_vectors_ascii_log(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_vectors_ascii_log(tmp_path: Path) -> None:
         "can1 C4E": [3_000_000_000],
         "can2 300": [30_005_021_000],
     }
-    assert found.warnings == ("1 error frames are not activations and were left out",)
+    assert found.warnings == ("1 error frames are no activations and were left out",)
 
 
 def test_relative_times_count_every_event(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_last_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
 
 def test_mistakes(tmp_path: Path) -> None:
     broken = CANDUMP.replace("0F6#", "0F6 ")
-    with pytest.raises(BadInput, match="is not a frame"):
+    with pytest.raises(BadInput, match="is no frame"):
         read_activations(written(tmp_path, broken))
     with pytest.raises(BadInput, match="no event of CAN"):
         read_activations(written(tmp_path, CANDUMP), event="irq")

@@ -27,7 +27,7 @@ DEFECTS = {
         "    frames_.push_back({.is_interrupt = false, .begin = now, .resumed = now});\n",
         "",
     ),
-    "the return of an interrupt is not a point": (
+    "the return of an interrupt is no point": (
         "  if (to_user || (ended_interrupt && can_be_preempted())) {",
         "  if (to_user) {",
     ),
@@ -35,7 +35,7 @@ DEFECTS = {
         "  if (to_user || (ended_interrupt && can_be_preempted())) {",
         "  if (to_user || ended_interrupt) {",
     ),
-    "the way to user mode is not a point": (
+    "the way to user mode is no point": (
         "  if (to_user || (ended_interrupt && can_be_preempted())) {",
         "  if (!to_user && ended_interrupt && can_be_preempted()) {",
     ),
@@ -55,7 +55,7 @@ DEFECTS = {
         "!in_thread() || !interrupts_on_ || is_idle()",
         "!in_thread() || is_idle()",
     ),
-    "the last decrement is not a point": (
+    "the last decrement is no point": (
         "  enabling_needed_ = count == 1 && needed;\n",
         "",
     ),

@@ -33,7 +33,7 @@ class PerfFile:
         self.data += self.pack("IHH", kind, 0, len(body) + 8) + body
 
     def behind(self, t_ns: int, cpu: int, pid: int = 0) -> bytes:
-        """What stands behind records that are not samples."""
+        """What stands behind records that are no samples."""
         return self.pack("IIQIIQ", pid, pid, t_ns, cpu, 0, 1)
 
     def sample(self, event: Event) -> None:

@@ -33,7 +33,7 @@ class Peer {
     return Access<P>::load_relaxed(side_->pulse.beats);
   }
 
-  /// Whether the peer is another incarnation than last time; its first coming is not a restart.
+  /// Whether the peer is another incarnation than last time; its first coming is no restart.
   bool restarted() noexcept { return turned_into(epoch()); }
 
   /// The same for an incarnation of which a message tells.

@@ -1,7 +1,7 @@
 """Logs of CAN: `candump -l` (and `-ta`) of can-utils, and Vector's ASCII logging files (.asc).
 
 Each frame is an activation. Sources are identifiers on a channel, such as `can0 123`; with the
-event `channel`, all frames of a channel are one source. Error frames are not activations: they are
+event `channel`, all frames of a channel are one source. Error frames are no activations: they are
 left out, and counted.
 """
 
@@ -45,11 +45,11 @@ def read(source: Source, event: str) -> Recorded:
         event: `id`: an identifier on a channel is a source; `channel`: a channel is.
     """
     if event not in (IDENTIFIER, CHANNEL):
-        raise BadInput(f"{shown(event)} is not an event of CAN", "--event", "write id or channel")
+        raise BadInput(f"{shown(event)} is no event of CAN", "--event", "write id or channel")
     log = _Log(source, event == CHANNEL)
     warnings = read_lines(source, log.take)
     if log.errors:
-        warnings.append(f"{log.errors} error frames are not activations and were left out")
+        warnings.append(f"{log.errors} error frames are no activations and were left out")
     if log.rounded:
         warnings.append("time stamps finer than 1 ns were rounded down")
     return Recorded(log.found.by_source(), warnings, "give a log with at least one frame")
@@ -79,9 +79,7 @@ class _Log:
         match = _LOGGED.fullmatch(content) or _SHOWN.fullmatch(content)
         if match is None:
             raise self.source.bad(
-                f"{shown(content[:60])} is not a frame",
-                line,
-                "as in: (1436509052.249713) can0 123#11",
+                f"{shown(content[:60])} is no frame", line, "as in: (1436509052.249713) can0 123#11"
             )
         time_ns = self._time(match[1], line)
         if len(match[3]) == 8 and int(match[3], 16) & _ERROR_FLAG:
