@@ -1,5 +1,5 @@
 # Every target sets up what it needs first (setup/ensure: silent when nothing is missing).
-.PHONY: help demo test quick test-core test-host test-python test-fuzz test-install fuzz bench lint lint-python format site clean
+.PHONY: help demo test quick test-core test-host test-python test-long test-fuzz test-install fuzz bench lint lint-python format site clean
 .DEFAULT_GOAL := help
 
 venv := .venv/bin
@@ -14,6 +14,8 @@ not_tidied += python/tests/traces/%
 not_tidied += probes/src/intercore_channels.cpp
 # made for one design each, which its build generates
 not_tidied += hdl/verification/mass/% hdl/simulation/compiled/%
+# tests: compiled with every warning as an error; what users run is what is looked at more closely
+not_tidied += %_test.cpp
 # channels at a fixed address, which clang-tidy takes for a mistake
 not_tidied += icc/examples/pair/%
 # compiled by bench/icc_throughput.py, with the peers that are installed
@@ -32,10 +34,10 @@ demo: ## set up, measure this machine and an emulated board, write results/demo/
 	  case $$status in 0|1|3) ;; *) exit $$status ;; esac; \
 	  ./latenz report results/demo/run -o results/demo/report.html
 
-test: test-core test-python test-fuzz ## run every test
+test: test-core test-python test-fuzz ## run every test but the long ones
 
 quick: lint-python test-host ## Python's linters, and every test but boots, proofs and fuzzing
-	$(pytest) -m "not boots and not proofs and not fuzzing"
+	$(pytest) -m "not boots and not proofs and not fuzzing and not long"
 
 test-host: # C++ tests on this machine
 	@setup/ensure test
@@ -49,7 +51,12 @@ test-core: test-host ## C++ tests on this machine; builds for A53, R5, R52 and 6
 test-python: ## Python tests, on real tools and a real browser
 	@setup/ensure test
 	@setup/ensure agent # takes minutes the first time, longer than a test may
-	$(pytest)
+	$(pytest) -m "not long"
+
+test-long: ## what takes minutes a test: all designs, repeated boots, planted defects; before a release
+	@setup/ensure test
+	@setup/ensure agent
+	$(pytest) -m long
 
 # the same inputs each time: a change is judged by what it changed, and `make fuzz` looks for new ones
 test-fuzz: ## feed every reader of foreign data with damaged input

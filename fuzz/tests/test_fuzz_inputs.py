@@ -31,6 +31,7 @@ def test_known_inputs_are_read_or_refused_and_every_reader_reads_one(target, tmp
     assert dict(zip(target.readers, reached, strict=True)) == dict.fromkeys(target.readers, True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", [each for each in PYTHON if each.is_text], ids=lambda t: t.name)
 def test_long_runs_of_one_character_take_no_longer(target, tmp_path):
     """A pattern that tries again from every place in a run would take minutes here."""

@@ -5,7 +5,7 @@ from test_hdl_formal import QUICK
 
 from formal.prove import PROOFS, Proof, prove
 
-pytestmark = pytest.mark.proofs
+pytestmark = [pytest.mark.proofs, pytest.mark.long]
 
 LONG = [proof for proof in PROOFS if proof not in QUICK and not proof.refuted]
 FEWEST = {"event counter, 32 bit": (4, 1)}  # properties and covers; else as below

@@ -8,7 +8,7 @@ from verification.latencies_ip import coverage
 from verification.latencies_ip.runner import BUILD, HDL
 from verification.latencies_ip.suite import RUNS, run
 
-pytestmark = pytest.mark.proofs
+pytestmark = [pytest.mark.proofs, pytest.mark.long]
 
 
 @pytest.mark.parametrize(("module", "name"), RUNS)

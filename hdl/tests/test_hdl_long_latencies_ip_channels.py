@@ -6,7 +6,7 @@ import pytest
 
 from verification.passing import passes
 
-pytestmark = pytest.mark.proofs
+pytestmark = [pytest.mark.proofs, pytest.mark.long]
 
 COMMON = {"depth_g": "64", "stream_g": "true", "time_stamp_g": "true"}
 

@@ -14,7 +14,7 @@ from verification.latencies_ip.runner import BUILD, HDL, analysed, command, sour
 from verification.mass import cxxrtl, edges
 from verification.model.configuration import FULL, PUBLISHED, Configuration
 
-pytestmark = pytest.mark.proofs
+pytestmark = [pytest.mark.proofs, pytest.mark.long]
 
 PAIRS = 200_000
 TRANSACTIONS = 200_000

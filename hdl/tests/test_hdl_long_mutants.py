@@ -8,7 +8,7 @@ from verification.latencies_ip.suite import RUNS
 from verification.mutants.additions import OTHERS, SURVIVORS
 from verification.mutants.mutants import MUTANTS, Mutant, planted, run
 
-pytestmark = pytest.mark.proofs
+pytestmark = [pytest.mark.proofs, pytest.mark.long]
 
 IDS = [f"{index:02}-case_{mutant.case:02}" for index, mutant in enumerate(MUTANTS)]
 OWN = "verification.latencies_ip."

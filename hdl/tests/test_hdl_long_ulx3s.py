@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 CYCLE_NS = 10
 
 
+@pytest.mark.long
 @pytest.mark.proofs
 def test_one_command_makes_a_bit_stream_that_is_fast_enough(tmp_path: Path) -> None:
     """For the FPGA that is named, in what ecpunpack reads of it; another size is refused."""
@@ -74,6 +75,7 @@ def latenz(*arguments: str | Path, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.boots
 def test_latencies_come_over_the_line_to_the_cycle(terminal: str, tmp_path: Path) -> None:
     """What was drawn, one after the other; the figures that the IP has itself agree."""
@@ -86,11 +88,13 @@ def test_latencies_come_over_the_line_to_the_cycle(terminal: str, tmp_path: Path
     assert samples.metadata.time_base == "simulated"  # a terminal is no board's serial port
 
 
+@pytest.mark.long
 @pytest.mark.boots
 def test_the_boards_self_test_comes_over_the_line(terminal: str) -> None:
     assert "latencies_ip" in latenz("ip", "selftest", f"serial:{terminal}")
 
 
+@pytest.mark.long
 @pytest.mark.boots
 def test_one_program_at_a_time(terminal: str) -> None:
     link = SerialLink("serial:here", Path(terminal))

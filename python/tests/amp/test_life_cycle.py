@@ -196,6 +196,7 @@ def test_a_core_without_heartbeat_is_a_crash_that_only_a_reset_ends(life):
     assert "only a reset of the core can end it" in life.told[-1]
 
 
+@pytest.mark.long
 def test_the_stack_measures_the_same_twice(tmp_path):
     experiment = tmp_path / "amp.toml"
     experiment.write_text(EXPERIMENT)

@@ -98,6 +98,7 @@ def test_t2_is_what_the_path_recorder_counts(alone):
     assert latencies(alone)["standalone-poll/T2"] == [executed + 1] * SAMPLES
 
 
+@pytest.mark.long
 @pytest.mark.boots
 def test_two_runs_are_the_same_bit_by_bit(alone, tmp_path):
     again = measured(tmp_path / "again", ("standalone", "poll"), ("standalone", "asleep"))
@@ -107,6 +108,7 @@ def test_two_runs_are_the_same_bit_by_bit(alone, tmp_path):
         assert each["samples_sha256"] == before[each["condition"]]["samples_sha256"]
 
 
+@pytest.mark.long
 @pytest.mark.boots
 @pytest.mark.parametrize(("stack", "at_least"), [("xen", 500), ("partitioned", 60)])
 def test_hypervisors_are_in_t2_and_not_in_t1(tmp_path, stack, at_least):

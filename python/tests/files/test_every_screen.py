@@ -211,7 +211,13 @@ def first_column(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.boots
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long) if example.once else name
+        for name, example in EXAMPLES.items()
+    ],
+)
 def test_nothing_is_cut_on_any_terminal(name, written):
     example = EXAMPLES[name]
     whole: list[str] = []

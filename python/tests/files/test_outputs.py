@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_strangers_folders import DATA, IRQS, OUTPUTS, SYSTEM, latenz
+from test_strangers_folders import DATA, IRQS, OUTPUTS, SYSTEM, latenz, marked_long
 
 pytestmark = pytest.mark.boots
 
@@ -66,7 +66,7 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-@pytest.mark.parametrize("output", FILES, ids=" ".join)
+@pytest.mark.parametrize("output", marked_long(FILES), ids=" ".join)
 def test_what_others_wrote_stays_unless_forced(output, given, tmp_path):
     for name in ("system.toml", "samples.csv", "trace.dat", "page.html"):
         path = tmp_path / name

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -136,8 +136,17 @@ ONLY_READ = {
     "--secret",
     "--system",
 }
+LONG = {("hypervisor costs", "-o"), ("tune prove", "-o"), ("vm run", "-o")}
+"""What takes most of a minute."""
 DEEP = (("run", "-o"), ("import", "-o"), ("hypervisor run", "-o"), ("explore", "-o"))
 """Folders of a command's own, which are made with their parents; those of `vm build` are not."""
+
+
+def marked_long(outputs: Iterable[tuple[str, str]]) -> list[object]:
+    """Mark what belongs to the long suite, as values of a parametrised test."""
+    return [
+        pytest.param(each, marks=pytest.mark.long) if each in LONG else each for each in outputs
+    ]
 
 
 def commands(command: object, name: str) -> Iterator[tuple[str, Callable[..., object]]]:
@@ -228,7 +237,7 @@ def words_for(output: tuple[str, str], inputs: Inputs, path: Path) -> list[objec
     return [*OUTPUTS[output](inputs), *([output[1]] if output[1] else []), path]
 
 
-@pytest.mark.parametrize("output", OUTPUTS, ids=" ".join)
+@pytest.mark.parametrize("output", marked_long(OUTPUTS), ids=" ".join)
 def test_nothing_outside_a_strangers_folder_is_touched(output, inputs, place):
     stranger, victims = place / "stranger", place / "victims"
     before = state(victims)
@@ -271,7 +280,7 @@ def test_nothing_outside_a_strangers_folder_is_touched(output, inputs, place):
         assert done.returncode == 2
 
 
-@pytest.mark.parametrize("output", OUTPUTS, ids=" ".join)
+@pytest.mark.parametrize("output", marked_long(OUTPUTS), ids=" ".join)
 def test_a_strangers_folder_takes_what_is_written(output, inputs, place):
     """Containers run as root and are given folders of users."""
     if output[0] in ("vm run", "ip read", "ip replay"):  # as run and import, and slow

@@ -72,6 +72,7 @@ FILES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_one_file_of_a_machine_has_a_line_of_a_megabyte(
@@ -94,6 +95,7 @@ OUTPUTS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda path: path.name)
 def test_one_part_of_an_output_has_grown_to_a_megabyte(output: Path, tmp_path: Path) -> None:
     path = tmp_path / "file"
@@ -102,6 +104,7 @@ def test_one_part_of_an_output_has_grown_to_a_megabyte(output: Path, tmp_path: P
         refused_or(lambda: [list(each.batches()) for each in importers.read(path)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "value",
     [

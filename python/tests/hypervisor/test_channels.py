@@ -128,7 +128,10 @@ def made(folder, text, irqs, **guests):
     return build(path, irqs=irqs)
 
 
-@pytest.mark.parametrize("bench", ["virt", "virt-gicv3", "zcu102"])
+@pytest.mark.parametrize(
+    "bench",
+    ["virt", *(pytest.param(each, marks=pytest.mark.long) for each in ("virt-gicv3", "zcu102"))],
+)
 def test_ten_thousand_messages_go_through_a_ring_without_error(tmp_path, bench):
     stream = installed("guests/stream.bin")
     built = made(tmp_path, STREAM, 2 * MESSAGES, stream=stream)

@@ -96,12 +96,14 @@ def test_nor_does_one_that_has_slots_there(tmp_path, honest_on, attack):
     check(tmp_path, honest_on, attack, "virt", BY_SLOTS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bench", OTHER_BOARDS)
 @pytest.mark.parametrize("attack", ["distributor-flood", "console-flood"])
 def test_so_on_other_boards(tmp_path, honest_on, attack, bench):
     check(tmp_path, honest_on, attack, bench, ALONE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bench", OTHER_BOARDS)
 def test_so_by_slots_on_other_boards(tmp_path, honest_on, bench):
     check(tmp_path, honest_on, "distributor-flood", bench, BY_SLOTS)

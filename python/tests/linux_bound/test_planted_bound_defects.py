@@ -132,6 +132,7 @@ def test_without_a_defect_they_pass(tests, tmp_path):
     assert outcome((SOURCES / "kernel_windows.cpp").read_text(), tests, tmp_path) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_a_planted_defect_is_found(defect, tests, tmp_path):
     source = (SOURCES / "kernel_windows.cpp").read_text()

@@ -65,6 +65,7 @@ def test_forty_sets_are_short_on_screen_and_on_paper(tmp_path: Path, browser: Br
     opened.close()
 
 
+@pytest.mark.long
 def test_two_hundred_sets_are_below_the_bar_of_a_page(tmp_path: Path) -> None:
     page = tmp_path / "many.html"
     write_report([ReportedRun("run", sets(25, 8, 2_000))], page)

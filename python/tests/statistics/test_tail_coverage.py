@@ -38,6 +38,7 @@ FITTED = (
 DRAWS = 3
 
 
+@pytest.mark.long
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     held = dict.fromkeys(truths(PROCESSES["exponential"]), 0)
     fits = 0

@@ -169,6 +169,7 @@ _FOUND = (15940,)
 """Seeds beyond the usual ones that once found a mistake."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("group", range(_GROUPS))
 def test_the_shares_of_a_guest_and_its_host_sum_to_the_wait(group: int) -> None:
     for seed in (*range(group, _TWO_SIDES * _GROUPS, _GROUPS), *_FOUND):

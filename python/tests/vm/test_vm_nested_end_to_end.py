@@ -45,6 +45,7 @@ probe = "wakeup"
 """
 
 
+# The long suite: the run below boots once more what `single` shows as well, and takes two minutes.
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
     """A machine's whole life, traced."""
@@ -71,6 +72,7 @@ def column(found: SampleSet, name: str) -> list[int]:
     return [v for batch in found.batches(name) for v in batch.column(0).to_pylist()]
 
 
+@pytest.mark.long
 def test_the_guest_measures_every_period_in_virtual_time(run):
     [found] = Run.open(run).sample_sets
     latencies = column(found, "latency_ns")
@@ -82,6 +84,7 @@ def test_the_guest_measures_every_period_in_virtual_time(run):
     assert found.metadata.kernel.endswith("-amd64")
 
 
+@pytest.mark.long
 def test_explain_counts_as_trace_cmd_prints(run, trace):
     printed = subprocess.run(
         ["trace-cmd", "report", str(trace)], capture_output=True, text=True, check=True
@@ -97,6 +100,7 @@ def test_explain_counts_as_trace_cmd_prints(run, trace):
     assert found == expected
 
 
+@pytest.mark.long
 def test_explain_counts_as_perf_does(run, trace):
     table = (trace.with_name("perf-kvm-stat.txt")).read_text()
     rows = re.findall(r"^ +(\w+) +(\d+) +[\d.]+% ", table, re.MULTILINE)
@@ -111,6 +115,7 @@ def test_explain_counts_as_perf_does(run, trace):
     assert all(0 <= counted[name] - count <= 2 for name, count in perf.items())
 
 
+@pytest.mark.long
 def test_the_run_explains_the_worst_of_its_trace(run):
     found = account(run)
     assert found["accelerator"] == "kvm-in-tcg"
@@ -120,6 +125,7 @@ def test_the_run_explains_the_worst_of_its_trace(run):
     assert "svm=on" in " ".join(found["command"])
 
 
+@pytest.mark.long
 def test_the_guest_is_explained_with_its_host(run):
     """Both sides were recorded; by exits alone the clocks are found, and every nanosecond given."""
     found = account(run)
@@ -168,6 +174,7 @@ def test_the_folder_is_explained_again_as_it_was(single):
     ]
 
 
+@pytest.mark.long
 def test_the_run_tells_which_tunings_the_emulated_host_has_nothing_for(run):
     found = account(run)
     assert found["host_tunings"] == [

@@ -9,7 +9,7 @@ import pytest
 
 from latenz.store.run import Run
 
-pytestmark = pytest.mark.boots
+pytestmark = [pytest.mark.boots, pytest.mark.long]
 LATENZ = Path(__file__).parents[3] / "latenz"
 DOM0_TICK_NS = 4_000_000  # 250 Hz
 INTERRUPT_PERIOD_NS = 250_000
