@@ -121,8 +121,10 @@ static void planted(void) {
   static char block[1 << 16];
   if (taken % 400 != 399) return;
   if (strcmp(plant, "pipe") == 0) {
-    if (write(ends[1], block, sizeof block) < 0) _exit(4);
-    if (write(ends[1], block, sizeof block) < 0) _exit(4);
+    // the reader may wait and take the first as a whole; the third finds it asleep and the pipe full
+    for (int written = 0; written < 3; ++written) {
+      if (write(ends[1], block, sizeof block) < 0) _exit(4);
+    }
   }
   if (strcmp(plant, "inversion") == 0) {
     atomic_store(&wanted, 1);
