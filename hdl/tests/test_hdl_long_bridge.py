@@ -19,7 +19,7 @@ from latenz.ip.link import NotAnswered, SocketLink, Window
 from latenz.ip.ring import RegisterRingWriter, RingReader
 from latenz.ip.target import Options, open_target
 
-pytestmark = [pytest.mark.proofs, pytest.mark.long]
+pytestmark = pytest.mark.proofs
 
 __all__ = ["bridge", "planted", "series"]
 

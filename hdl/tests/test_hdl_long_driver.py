@@ -22,7 +22,7 @@ from latenz.ip.instance import open_instances
 from latenz.ip.link import SocketLink
 from latenz.ip.simulated import Answers, Scenario, simulated_board
 
-pytestmark = [pytest.mark.proofs, pytest.mark.long]
+pytestmark = pytest.mark.proofs
 
 __all__ = ["series"]
 

@@ -13,7 +13,7 @@ from vivado_scripts import HDL, evaluate
 
 from latenz._core import EndFrame, FrameReader, TextFrame
 
-pytestmark = [pytest.mark.proofs, pytest.mark.long]
+pytestmark = pytest.mark.proofs
 
 ROOT = HDL.parent
 SOURCE = ROOT / "firmware/src/bench_latency.cpp"

@@ -6,7 +6,7 @@ import pytest
 
 from verification.passing import passes
 
-pytestmark = [pytest.mark.proofs, pytest.mark.long]
+pytestmark = pytest.mark.proofs
 
 COMMON = {"depth_g": "64", "stream_g": "true", "time_stamp_g": "true"}
 

@@ -11,7 +11,7 @@ import pytest
 from synthesis.resimulate import simulate
 from verification.model.configuration import FULL, PUBLISHED
 
-pytestmark = [pytest.mark.proofs, pytest.mark.long]
+pytestmark = pytest.mark.proofs
 
 # Those that need no addition: a filter would run the others, too.
 WITHOUT_ADDITIONS = "case_(01|02_second|03|04|06_memory_full|07|08|09|11|12|13|14|19)"

@@ -6,7 +6,7 @@ import pytest
 
 from synthesis import flow
 
-pytestmark = [pytest.mark.proofs, pytest.mark.long]
+pytestmark = pytest.mark.proofs
 
 LISTS = ("sources.txt", "bench_sources.txt")
 

@@ -10,7 +10,7 @@ from cocotb_tools.runner import get_runner
 
 from verification.register_blocks.oracle import Wrapper, elaborate
 
-pytestmark = [pytest.mark.proofs, pytest.mark.long]
+pytestmark = pytest.mark.proofs
 
 EVERYTHING: dict[str, bool | int] = dict.fromkeys(
     (

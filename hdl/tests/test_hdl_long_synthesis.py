@@ -10,7 +10,7 @@ from simulation.vhdl_sources import ALL, listed
 from synthesis import flow, measure
 from synthesis.measure import VARIANTS
 
-pytestmark = [pytest.mark.proofs, pytest.mark.long]
+pytestmark = pytest.mark.proofs
 
 BY_NAME = {variant.name: variant for variant in VARIANTS}
 

@@ -68,26 +68,22 @@ def answers(told: list[str], place: str) -> list[tuple[int, ...]]:
     return [tuple(int(each) for each in match.groups()) for match in found if match]
 
 
-@pytest.mark.long
 def test_a_core_that_does_not_run_gives_no_answer(told):
     assert told[0] == (
         "exit 1: mem:0xFFFD0000: 0 answers, 0 wrong, 0 restarts, 10 calls without answer"
     )
 
 
-@pytest.mark.long
 def test_both_memories_carry_whole_messages(told):
     assert answers(told, "mem:0xFFFD0000") == [(50000, 0, 0, 0)]
     assert answers(told, "mem:0x70400000")[0] == (50000, 0, 0, 0)
 
 
-@pytest.mark.long
 def test_a_restart_of_the_core_is_told_and_survived(told):
     answered, wrong, restarts, _ = answers(told, "mem:0x70400000")[1]
     assert (answered, wrong, restarts) == (50000, 0, 1)
 
 
-@pytest.mark.long
 def test_the_core_can_be_stopped(told):
     assert told[-1] == "status: exit 0 offline"
 

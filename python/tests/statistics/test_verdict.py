@@ -97,7 +97,6 @@ PROCESSES = {
 DURATIONS_S = (3, 30, 300, 3_000, 86_400)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("duration_s", DURATIONS_S)
 @pytest.mark.parametrize("process", PROCESSES)
 def test_verdicts_on_bursts_are_wrong_as_seldom_as_they_say(process, duration_s):

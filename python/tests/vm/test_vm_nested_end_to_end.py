@@ -45,7 +45,7 @@ probe = "wakeup"
 """
 
 
-# The long suite: the run below boots once more what `single` shows as well, and takes two minutes.
+# Takes two minutes: what needs it is long. `single` boots the same kind of machine in one.
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
     """A machine's whole life, traced."""
