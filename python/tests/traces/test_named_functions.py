@@ -32,6 +32,8 @@ HELD = ("preemption-off", "irqs-off", "console-output")
 LOAD = "stress-ng --urandom 1 --fork 1 --vm 1 --vm-bytes 24M --timeout 0"
 LEAST_NS = 20_000
 APART_NS = 500_000
+ENOUGH_PARTS = 100
+MOST_BOOTS = 4
 TRACING_NS = range(5_000, 13_000)  # tracing the switch, with its stack, and what lies around both
 
 WRAPPER = f"""#!{sys.executable}
@@ -207,14 +209,23 @@ def matched(parts: list[Named], windows: list[Window]) -> list[tuple[Named, Wind
     return [(part, window) for part, window, shift in fits if abs(shift - usual) < APART_NS]
 
 
+def parts_of(run: Recorded) -> list[Named]:
+    return [each for each in named(run) if each.share_ns >= LEAST_NS]
+
+
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    return record(tmp_path_factory.mktemp("named"))
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Recorded]:
+    """Record until there are a hundred parts: how many a boot gives is up to its load's timing."""
+    found: list[Recorded] = []
+    while sum(len(parts_of(each)) for each in found) < ENOUGH_PARTS and len(found) < MOST_BOOTS:
+        found.append(record(tmp_path_factory.mktemp("named")))
+    return found
 
 
-def test_a_function_is_named_for_nearly_all_of_the_time(recorded: Recorded) -> None:
+def test_a_function_is_named_for_nearly_all_of_the_time(recordings: list[Recorded]) -> None:
     held = [
         part
+        for recorded in recordings
         for cause in recorded.causes
         for share in cause.shares
         if share.cause in HELD
@@ -226,15 +237,19 @@ def test_a_function_is_named_for_nearly_all_of_the_time(recorded: Recorded) -> N
     assert named_ns > 0.95 * total_ns
 
 
-def test_what_is_named_is_what_the_emulator_executed(recorded: Recorded) -> None:
-    parts = [each for each in named(recorded) if each.share_ns >= LEAST_NS]
-    pairs = matched(parts, recorded.windows)
-    assert len(parts) >= 100
+def test_what_is_named_is_what_the_emulator_executed(recordings: list[Recorded]) -> None:
+    parts = [part for each in recordings for part in parts_of(each)]
+    pairs = [
+        (part, window, recorded.symbols)
+        for recorded in recordings
+        for part, window in matched(parts_of(recorded), recorded.windows)
+    ]
+    assert len(parts) >= ENOUGH_PARTS
     assert len(pairs) >= 0.95 * len(parts)
     right_ns = 0
-    for part, window in pairs:
-        found = recorded.symbols.find(part.function)
+    for part, window, symbols_of in pairs:
+        found = symbols_of.find(part.function)
         if found is not None and window.on_stack(found.address, found.end) >= 0.5:
             right_ns += part.share_ns
-    assert right_ns > 0.95 * sum(part.share_ns for part, _ in pairs)
-    assert len({part.function for part, _ in pairs}) > 3
+    assert right_ns > 0.95 * sum(part.share_ns for part, *_ in pairs)
+    assert len({part.function for part, *_ in pairs}) > 3
