@@ -15,7 +15,8 @@ On = Annotated[
     typer.Option(
         "--on",
         metavar="URL",
-        help="Another machine instead: ssh://[USER@]HOST[:PORT], podman:NAME, docker:NAME, local:.",
+        help="Another machine instead: ssh://[USER@]HOST[:PORT], labgrid:PLACE, podman:NAME,"
+        " docker:NAME, local:.",
     ),
 ]
 

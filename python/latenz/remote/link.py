@@ -70,6 +70,8 @@ class Link:
             return f"this must work without a question: ssh {port}{host} true"
         if self.url.scheme == "local":
             return ""
+        if self.url.scheme == "labgrid":
+            return f"this must work: labgrid-client -p {self.url.name} ssh true"
         return f"this must work: {self.url.scheme} exec -i {self.url.name} /bin/sh -c true"
 
     def _greet(self) -> dict[str, str]:

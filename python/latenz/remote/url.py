@@ -4,19 +4,22 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from latenz.errors import BadInput, shown
 
 SSH_COMMAND = "LATENZ_SSH_COMMAND"
 """Environment variable: the ssh program with its arguments."""
-_KINDS = "ssh://[USER@]HOST[:PORT], podman:NAME, docker:NAME or local:"
+_KINDS = "ssh://[USER@]HOST[:PORT], labgrid:PLACE, podman:NAME, docker:NAME or local:"
 _WHERE = "--on"
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,252}|[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9._-]{1,20})?")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+@-]{0,63}\$?")
 _CONTAINER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+_LABGRID = "labgrid-client"
 # A link that is dead is given up after 15 s. Nobody is asked for anything: it may run for days.
 _SSH_OPTIONS = (
     "-T",
@@ -34,8 +37,8 @@ class TargetUrl:
 
     Attributes:
         text: As it was written.
-        scheme: `ssh`, `podman`, `docker` or `local`.
-        name: The host or container; empty for `local:`.
+        scheme: `ssh`, `labgrid`, `podman`, `docker` or `local`.
+        name: The host, place or container; empty for `local:`.
         user: Who to be there; empty: whoever ssh makes of us.
         port: None: whatever ssh takes.
         sudo: Measure as root by sudo, which must not ask for a password.
@@ -76,6 +79,9 @@ class TargetUrl:
             return [*_ssh(), *self._ssh_words(), f"{self._shell()} -c {shlex.quote(script)}"]
         if self.scheme == "local":
             return ["/bin/sh", "-c", script]
+        if self.scheme == "labgrid":
+            # As one word, which labgrid's client hands to ssh as it is.
+            return [_labgrid(self.text), "-p", self.name, "ssh", f"sh -c {shlex.quote(script)}"]
         if shutil.which(self.scheme) is None:
             raise BadInput(f"{self.scheme} is not installed", self.text, "install it")
         return [self.scheme, "exec", "-i", self.name, "/bin/sh", "-c", script]
@@ -101,6 +107,16 @@ def _ssh() -> list[str]:
             raise BadInput(f"{shown(program)} is no program that can be run", SSH_COMMAND)
         raise BadInput("ssh is not installed", _WHERE, "apt-get install openssh-client")
     return words
+
+
+def _labgrid(where: str) -> str:
+    """Return labgrid's client: the user's own, or the one beside this Python."""
+    program = shutil.which(_LABGRID) or shutil.which(
+        _LABGRID, path=str(Path(sys.executable).parent)
+    )
+    if program is None:
+        raise BadInput(f"{_LABGRID} is not installed", where, "pip install labgrid")
+    return program
 
 
 def _ssh_url(text: str, rest: str, where: str) -> TargetUrl:
@@ -133,6 +149,12 @@ def _container(text: str, rest: str, where: str) -> TargetUrl:
     return TargetUrl(text, scheme, rest)
 
 
+def _place(text: str, rest: str, where: str) -> TargetUrl:
+    if not _CONTAINER.fullmatch(rest):
+        raise BadInput(f"{shown(text)} names no place", where, "write labgrid:PLACE")
+    return TargetUrl(text, "labgrid", rest)
+
+
 def _local(text: str, rest: str, where: str) -> TargetUrl:
     if rest:
         raise BadInput(f"{shown(text)} is no target", where, "write local: alone")
@@ -141,6 +163,7 @@ def _local(text: str, rest: str, where: str) -> TargetUrl:
 
 _READERS: dict[str, Callable[[str, str, str], TargetUrl]] = {
     "ssh": _ssh_url,
+    "labgrid": _place,
     "podman": _container,
     "docker": _container,
     "local": _local,

@@ -1,6 +1,10 @@
 """Where targets are, as people write it."""
 
+import shlex
+from pathlib import Path
+
 import pytest
+from labgrid.remote.client import get_parser
 
 from latenz.benches.target import TargetBench
 from latenz.errors import BadInput
@@ -42,6 +46,14 @@ def test_a_container_is_entered_by_its_own_program(monkeypatch, tmp_path):
         TargetUrl.parse("docker:robot").command("true")
 
 
+def test_a_place_is_reached_as_labgrids_own_client_takes_it():
+    program, *words = TargetUrl.parse("labgrid:bench-3").command("printf '%s' \"$d\"; true")
+    assert Path(program).name == "labgrid-client"
+    read, leftover = get_parser().parse_known_args(words)
+    assert (read.place, read.command) == ("bench-3", "ssh")
+    assert [shlex.split(word) for word in leftover] == [["sh", "-c", "printf '%s' \"$d\"; true"]]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -72,6 +84,9 @@ def test_a_container_is_entered_by_its_own_program(monkeypatch, tmp_path):
         "podman:--privileged",
         "docker:a b",
         "labgrid",
+        "labgrid:",
+        "labgrid:-x",
+        "labgrid:a/b",
     ],
 )
 def test_what_is_no_target_is_refused_in_one_line(text):
