@@ -261,7 +261,8 @@ std::string Keeper::answer(const Request& request) {
       {"hello", &Keeper::hello},       {"lease", &Keeper::lease}, {"beat", &Keeper::beat},
       {"clocks", &Keeper::clocks},     {"usage", &Keeper::usage}, {"leave", &Keeper::leave},
       {"priority", &Keeper::priority}, {"start", &Keeper::start}, {"status", &Keeper::status},
-      {"stop", &Keeper::stop},         {"news", &Keeper::news},   {"end", &Keeper::end},
+      {"stop", &Keeper::stop},         {"news", &Keeper::news},   {"call", &Keeper::call},
+      {"end", &Keeper::end},
   };
   try {
     if (const auto own = verbs.find(request.verb); own != verbs.end()) {
@@ -421,6 +422,8 @@ Fields Keeper::stop(const Fields& fields) {
 }
 
 Fields Keeper::news(const Fields& fields) { return mirror_.news(fields); }
+
+Fields Keeper::call(const Fields& fields) { return system_calls_.call(fields); }
 
 Fields Keeper::end(const Fields& /*none*/) {
   over_ = true;

@@ -13,6 +13,7 @@
 #include "files.hpp"
 #include "home.hpp"
 #include "message.hpp"
+#include "system_calls.hpp"
 
 namespace latenz::agent {
 
@@ -55,11 +56,13 @@ class Keeper {
   Fields status(const Fields& fields);
   Fields stop(const Fields& fields);
   Fields news(const Fields& fields);
+  Fields call(const Fields& fields);
   Fields end(const Fields& fields);
 
   probe::File listening_;
   Home home_;
   Mirror mirror_;
+  SystemCalls system_calls_;
   probe::File signals_;
   probe::File janitor_;  ///< closed with this process: the janitor's turn
   probe::File link_;

@@ -41,6 +41,10 @@ class BadInput(Exception):  # noqa: N818 - a mistake in what the user gave us, n
         return f"{line}; {remedy}" if remedy else line
 
 
+class OutOfReach(BadInput):
+    """A target does not answer any longer: what was asked of it last may be done or not."""
+
+
 def _line(text: str) -> str:
     """Return a part of a message on one line, its middle left out where that would be too long."""
     line = printable_line(as_called(text))

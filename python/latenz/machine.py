@@ -12,12 +12,14 @@ import subprocess
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from glob import glob
 from pathlib import Path
 from typing import Protocol
+
+from latenz.system_calls import OwnSystemCalls, SystemCalls
 
 _MOST_CPUS = 8192  # that Linux supports
 
@@ -117,6 +119,10 @@ class Machine(ABC):
         """Return what a program prints, errors included; None if it does not run or end."""
 
     @abstractmethod
+    def system_calls(self) -> SystemCalls:
+        """Return what its files and threads are changed by."""
+
+    @abstractmethod
     def clocks(self) -> tuple[int, int, int]:
         """Return CLOCK_MONOTONIC, CLOCK_BOOTTIME and CLOCK_REALTIME of one moment, in ns."""
 
@@ -129,6 +135,15 @@ class TargetMachine(Machine):
     """A machine at the other end of a link, where Latenz' programs are the agent's."""
 
     is_here = False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What messages call it."""
+
+    @abstractmethod
+    def answered_or(self, given_up: Callable[[], bool]) -> AbstractContextManager[None]:
+        """Wait for its answers only until a function says so, while the link is cut."""
 
     @abstractmethod
     def tree(self) -> Tree:
@@ -277,6 +292,10 @@ class Here(Machine):
         except (OSError, subprocess.TimeoutExpired):
             return None
         return done.stdout + done.stderr
+
+    def system_calls(self) -> SystemCalls:
+        """Return those of this machine."""
+        return OwnSystemCalls()
 
     def clocks(self) -> tuple[int, int, int]:
         """Return the three clocks, read one after the other."""

@@ -28,14 +28,15 @@ class TargetBench(Host):
     Args:
         url: Where the target is.
         name: What sample sets call it.
+        target: The target, if somebody has opened it.
     """
 
     traces = False
 
-    def __init__(self, url: TargetUrl, name: str = Host.name) -> None:
+    def __init__(self, url: TargetUrl, name: str = Host.name, target: Target | None = None) -> None:
         self.name = name  # type: ignore[misc]  # each target has its own
         self.url = url
-        self._target: Target | None = None
+        self._target = target
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -111,6 +112,13 @@ class TargetBench(Host):
         took = target.account(time.monotonic() - began_s)
         notes = [*account.get("notes", ()), *target.notes(took)]
         return {**account, "notes": notes, "link": took}
+
+
+def bench_on(target: Target, name: str) -> Bench:
+    """Return what measures on a target that is open what an experiment wants of a bench."""
+    if name != Host.name:
+        return Elsewhere(name)
+    return TargetBench(target.url, target=target)
 
 
 class Elsewhere(Bench):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from latenz.commands.consent import StartPrograms, require_consent
+from latenz.commands.on import On, machine_at
 from latenz.commands.shipped import named_experiment
 from latenz.commands.tune_transaction import (
     CPUS,
@@ -74,6 +75,7 @@ def prove(
     resume: Annotated[bool, _RESUME] = False,
     start_programs: StartPrograms = False,
     yes: Annotated[bool, _YES] = False,
+    on: On = None,
     json: Annotated[bool, JSON] = False,
 ) -> int:
     """Try the settings of a plan one after the other, and tell which of them really help.
@@ -86,23 +88,25 @@ def prove(
     Example: sudo latenz tune prove experiments/quick.toml --condition idle-wakeup --cpus 2-3
     """
     from latenz.proving.prover import measurable, nothing_applied
+    from latenz.tune.applying import in_reach
     from latenz.tune.places import Place
     from latenz.tune.transaction import locked
 
-    place = Place(root)
-    need_root(place)
     given = (cpus, profile, include, only, skip, condition, duration, figure)
-    if not (yes or resume):
-        _need_terminal(json)
-    with locked(place):
-        if resume:
-            _refuse_with_resume(experiment, given, restart or start_programs)
-            return _resumed(place, output, keep, yes, json)
-        wanted, read = _wanted(experiment, given, restart)
-        nothing_applied(place)
-        conditions = measurable(read, wanted.condition, wanted.duration_ns)
-        require_consent(conditions, start_programs)
-        return _begun(place, wanted, read, conditions, output, keep, yes, json)
+    with machine_at(root, on):
+        place = Place(root)
+        need_root(place)
+        if not (yes or resume):
+            _need_terminal(json)
+        with in_reach(place), locked(place):
+            if resume:
+                _refuse_with_resume(experiment, given, restart or start_programs)
+                return _resumed(place, output, keep, yes, json)
+            wanted, read = _wanted(experiment, given, restart)
+            nothing_applied(place)
+            conditions = measurable(read, wanted.condition, wanted.duration_ns)
+            require_consent(conditions, start_programs)
+            return _begun(place, wanted, read, conditions, output, keep, yes, json)
 
 
 def _need_terminal(json: bool) -> None:
@@ -297,7 +301,7 @@ def _ended(prover: "Prover", noted: "Record", keep: bool, yes: bool, json: bool)
     elif transaction is not None:
         _print_kept(transaction, noted)
     else:
-        typer.echo(_what_is_left(noted, prover.name))
+        typer.echo(_what_is_left(noted, prover.name, prover.place))
     is_whole = transaction is None or transaction.phase == "applied"
     return _exit_code(noted, interrupted=wanted is None or not is_whole)
 
@@ -312,15 +316,16 @@ def _print_kept(transaction: "Transaction", noted: "Record") -> None:
             typer.echo(f"{entry}: after the next restart: latenz tune apply --only {entry}")
 
 
-def _what_is_left(noted: "Record", folder: str) -> str:
-    go_on = "sudo latenz tune prove --resume"
+def _what_is_left(noted: "Record", folder: str, place: "Place") -> str:
+    go_on = _command(place, "prove --resume")
+    revert = _command(place, "revert")
     if noted.state == "waiting for a restart":
         return (
             "What needs a restart is applied now. Restart the machine, then measure it:"
-            f" {go_on}. latenz tune revert takes it back instead."
+            f" {go_on}. {revert} takes it back instead."
         )
     if noted.waiting:
-        return f"What was restarted for is still applied: {go_on}, or latenz tune revert"
+        return f"What was restarted for is still applied: {go_on}, or {revert}"
     state = "The machine is as before"
     if noted.not_restored:
         state = f"Set by hand what is not as before: {'; '.join(noted.not_restored)}"
@@ -328,17 +333,27 @@ def _what_is_left(noted: "Record", folder: str) -> str:
         return f"{state}. To go on: {go_on} -o {folder}"
     restarted = any(each.entries == noted.later for each in noted.trials) and noted.later
     more = " but what was started with: restart it once more." if restarted else "."
-    return f"{state}{more}{_how_to_keep(noted) if noted.worth_keeping else ''}"
+    return f"{state}{more}{_how_to_keep(noted, place) if noted.worth_keeping else ''}"
 
 
-def _how_to_keep(noted: "Record") -> str:
+def _how_to_keep(noted: "Record", place: "Place") -> str:
     """Return the command that keeps what helps, after a proof that has ended."""
     from shlex import join
 
     given = ["--cpus", noted.isolated, "--profile", noted.profile]
     for entry in noted.helping:
         given += ["--only", entry]
-    return f"\nTo keep what helps: sudo latenz tune apply {join(given)}"
+    return f"\nTo keep what helps: {_command(place, 'apply')} {join(given)}"
+
+
+def _command(place: "Place", verb: str) -> str:
+    """Return what to type for the same machine."""
+    from shlex import quote
+
+    on_target = place.live and place.name != "/"
+    return (
+        f"latenz tune {verb} --on {quote(place.name)}" if on_target else f"sudo latenz tune {verb}"
+    )
 
 
 def _exit_code(noted: "Record", *, interrupted: bool) -> int:

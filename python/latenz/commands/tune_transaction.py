@@ -70,6 +70,7 @@ def apply(
     only: Annotated[list[str] | None, ONLY] = None,
     skip: Annotated[list[str] | None, SKIP] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    on: On = None,
     json: Annotated[bool, JSON] = False,
 ) -> int:
     """Show the plan, ask, and carry it out; finish what an interrupted apply began.
@@ -83,23 +84,24 @@ def apply(
     from latenz.tune.places import Place
     from latenz.tune.plan_show import plan_document, print_plan, status_document
 
-    place = Place(root)
-    need_root(place)
-    interrupted = unfinished(place) if _readable(place) else None
-    found = None if interrupted else _planned(cpus, profile, root, include, only, skip)
-    if not json and found:
-        print_plan(found)
-    elif not json:
-        typer.echo("an interrupted apply is finished as it was planned then")
-    if found and not found.changes:
-        if json:
-            print_json({"plan": plan_document(found)} | status_document(None, at_work=False))
-        return 0
-    if not (yes or agrees("Apply this? [y/N] ", "latenz tune apply", json)):
-        typer.echo("nothing is changed")
-        return 0
-    total = len(found.changes if found else interrupted.changes if interrupted else ())
-    return _carried_out(place, found, total, json)
+    with machine_at(root, on):
+        place = Place(root)
+        need_root(place)
+        interrupted = unfinished(place) if _readable(place) else None
+        found = None if interrupted else _planned(cpus, profile, root, include, only, skip)
+        if not json and found:
+            print_plan(found)
+        elif not json:
+            typer.echo("an interrupted apply is finished as it was planned then")
+        if found and not found.changes:
+            if json:
+                print_json({"plan": plan_document(found)} | status_document(None, at_work=False))
+            return 0
+        if not (yes or agrees("Apply this? [y/N] ", "latenz tune apply", json)):
+            typer.echo("nothing is changed")
+            return 0
+        total = len(found.changes if found else interrupted.changes if interrupted else ())
+        return _carried_out(place, found, total, json)
 
 
 def _carried_out(place: "Place", found: "Plan | None", total: int, json: bool) -> int:
@@ -114,6 +116,7 @@ def _carried_out(place: "Place", found: "Plan | None", total: int, json: bool) -
     )
     with (
         noticed_signals() as stopped,
+        place.answers_until(stopped),
         counting("applying", total, wanted=not json) as progress,
     ):
         transaction = apply_changes(place, changes, isolated, profile, stopped, progress)
@@ -126,6 +129,7 @@ def _carried_out(place: "Place", found: "Plan | None", total: int, json: bool) -
 
 def status(
     root: Annotated[Path, ROOT] = _ALL,
+    on: On = None,
     json: Annotated[bool, JSON] = False,
 ) -> int:
     """Tell what is applied, how far an interrupted apply or revert came, and what changed since.
@@ -138,14 +142,15 @@ def status(
     from latenz.tune.plan_show import is_intact, print_status, status_document
     from latenz.tune.transaction import is_busy
 
-    place = Place(root)
-    at_work = is_busy(place)
-    transaction = _readable(place)
-    if json:
-        print_json(status_document(transaction, at_work))
-    else:
-        print_status(transaction, at_work)
-    return 0 if is_intact(transaction) else EXIT_GATE_VIOLATED
+    with machine_at(root, on):
+        place = Place(root)
+        at_work = is_busy(place)
+        transaction = _readable(place)
+        if json:
+            print_json(status_document(transaction, at_work))
+        else:
+            print_status(transaction, at_work)
+        return 0 if is_intact(transaction) else EXIT_GATE_VIOLATED
 
 
 def revert(
@@ -153,6 +158,7 @@ def revert(
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite what somebody changed since.")
     ] = False,
+    on: On = None,
     json: Annotated[bool, JSON] = False,
 ) -> int:
     """Restore every file and value as it was before apply, also an interrupted one.
@@ -170,16 +176,18 @@ def revert(
     from latenz.tune.places import Place
     from latenz.tune.plan_show import print_reverted, revert_document
 
-    place = Place(root)
-    need_root(place)
-    transaction = _readable(place)
-    total = len(transaction.changes) if transaction else None
-    entries = made_since(transaction) if transaction else []
-    with (
-        noticed_signals() as stopped,
-        counting("reverting", total, wanted=not json) as progress,
-    ):
-        results = revert_changes(place, force, stopped, progress)
+    with machine_at(root, on):
+        place = Place(root)
+        need_root(place)
+        transaction = _readable(place)
+        total = len(transaction.changes) if transaction else None
+        entries = made_since(transaction) if transaction else []
+        with (
+            noticed_signals() as stopped,
+            place.answers_until(stopped),
+            counting("reverting", total, wanted=not json) as progress,
+        ):
+            results = revert_changes(place, force, stopped, progress)
     for path in entries:
         typer.echo(f"{path} was made since, with what was added: edit its options", err=True)
     if json:
@@ -233,10 +241,11 @@ def need_root(place: "Place") -> None:
     Raises:
         BadInput: We are not root.
     """
-    import os
-
-    if place.live and os.geteuid() != 0:
-        raise BadInput("only root can change this machine", "latenz tune", "run it with sudo")
+    if not place.is_ours_to_change():
+        here = place.name == "/"
+        remedy = "run it with sudo" if here else "log in as root, or add ?sudo to the URL"
+        where = "latenz tune" if here else place.name
+        raise BadInput("only root can change this machine", where, remedy)
 
 
 def agrees(question: str, where: str, json: bool) -> bool:

@@ -17,12 +17,14 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from latenz.benches import BENCHES
-from latenz.benches.base import Assignment, Watch
+from latenz.benches.base import Assignment, Bench, Watch
+from latenz.benches.target import bench_on
 from latenz.errors import BadInput
 from latenz.experiment.ordering import interleave
 from latenz.experiment.runner import Observer, begin_run, record, select
 from latenz.experiment.schema import Experiment
 from latenz.files import OwnFolder
+from latenz.machine import measured_target
 from latenz.measuring.condition import Condition
 from latenz.model import SampleSet
 from latenz.proving.proof import (
@@ -37,6 +39,7 @@ from latenz.proving.proof import (
     statements_of,
     untold,
 )
+from latenz.remote import Target
 from latenz.signals import stopped_by_signals
 from latenz.store.run import Run, RunWriter, Status
 from latenz.tune.applying import Stopped, carry_out, refused_of, take_back, told_of, unfinished
@@ -111,9 +114,15 @@ def measurable(
         where = str(experiment.path)
         raise BadInput("measures nothing on this machine", where, "it takes the bench host or vm")
     for each in chosen:
-        if obstacle := BENCHES[each.bench]().obstacle(each):
+        if obstacle := _bench(each.bench).obstacle(each):
             raise BadInput(f"cannot be measured here: {obstacle}", each.name, "see --condition")
     return [replace(each, duration_ns=duration_ns or each.duration_ns) for each in chosen]
+
+
+def _bench(name: str) -> Bench:
+    """Return a bench of the measured machine, be it a target."""
+    target = measured_target()
+    return bench_on(target, name) if isinstance(target, Target) else BENCHES[name]()
 
 
 def planned(place: Place, wanted: Wanted, only: Sequence[str] = ()) -> Plan:
@@ -146,7 +155,7 @@ def nothing_applied(place: Place) -> None:
     """
     sweep(place)
     if unfinished(place) is not None:
-        raise BadInput("an apply was interrupted", str(place.top), "latenz tune revert first")
+        raise BadInput("an apply was interrupted", place.name, "latenz tune revert first")
 
 
 def returned(place: Place, folder: Path | None) -> tuple[Path, Record]:
@@ -179,11 +188,11 @@ def returned(place: Place, folder: Path | None) -> tuple[Path, Record]:
     if noted.waiting and found is not None and found.phase == "applied":
         if noted.waiting == place.boot_id():
             remedy = "restart it and resume, or latenz tune revert"
-            raise BadInput("the machine was not restarted yet", str(place.top), remedy)
+            raise BadInput("the machine was not restarted yet", place.name, remedy)
         return chosen, noted
     if refusals := refused_of(take_back(place)):
         told = f"is not as before: {told_of(refusals)}"
-        raise BadInput(told, str(place.top), "set it by hand, then resume with -o")
+        raise BadInput(told, place.name, "set it by hand, then resume with -o")
     if noted.state == "ended":
         raise BadInput("that proof has ended", str(chosen), "begin another one")
     return chosen, noted.with_(waiting="")
@@ -224,7 +233,7 @@ class Prover:
         self.conditions = conditions
         self.observer = observer
         self.watch = Watch(report=observer.update if observer.visible else None)
-        self._benches = {name: BENCHES[name]() for name in {each.bench for each in conditions}}
+        self._benches = {name: _bench(name) for name in {each.bench for each in conditions}}
         self._environment = {name: each.describe() for name, each in self._benches.items()}
 
     @contextmanager

@@ -1,19 +1,21 @@
 """A target as a machine that is measured."""
 
+import errno
 import itertools
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from latenz.errors import BadInput
+from latenz.errors import BadInput, OutOfReach
 from latenz.machine import Running, TargetMachine, Tree
 from latenz.remote.connection import Gone, Lost
 from latenz.remote.link import LEASE_S, Link, checked, number
 from latenz.remote.mirror import Mirror
+from latenz.remote.system_calls import TargetSystemCalls
 from latenz.remote.tree import TargetTree
 from latenz.remote.url import TargetUrl
 from latenz.settings import format_cpu_list, parse_cpu_list
@@ -49,11 +51,25 @@ class Target(TargetMachine):
         self._used_before: dict[str, Any] = {}
         self._fetched: dict[str, bytes] = {}
         self._patterns: tuple[str, ...] = ()
+        self._system_calls = TargetSystemCalls(self._ask, self._run, self._user())
 
     @property
     def url(self) -> TargetUrl:
         """Where it is."""
         return self.link.url
+
+    @property
+    def name(self) -> str:
+        """Its URL."""
+        return self.url.text
+
+    def answered_or(self, given_up: Callable[[], bool]) -> AbstractContextManager[None]:
+        """Wait for its answers only until a function says so, while the link is cut."""
+        return self.link.abandoned_when(given_up)
+
+    def system_calls(self) -> TargetSystemCalls:
+        """Return those that its agent makes for us."""
+        return self._system_calls
 
     @property
     def release(self) -> str:
@@ -89,10 +105,10 @@ class Target(TargetMachine):
         try:
             return self.link.ask(verb, *fields)
         except Gone as reason:
-            raise BadInput(str(reason), self.url.text, "start again") from None
+            raise OutOfReach(str(reason), self.url.text, "start again") from None
         except Lost as reason:
             what = f"cannot be reached any longer: {reason}"
-            raise BadInput(what, self.url.text, f"its agent ends after {LEASE_S} s") from None
+            raise OutOfReach(what, self.url.text, f"its agent ends after {LEASE_S} s") from None
         except OSError as error:
             raise BadInput(f"its agent refused: {error.strerror}", self.url.text) from None
 
@@ -160,7 +176,7 @@ class Target(TargetMachine):
 
     def is_root(self) -> bool:
         """Return whether the agent is root."""
-        return self.link.hello.get("user") == "0"
+        return self._user() == 0
 
     def find_program(self, name: str) -> str | None:
         """Return the path of a program that is installed there, None if there is none."""
@@ -177,20 +193,38 @@ class Target(TargetMachine):
 
     def output_of(self, command: Sequence[str], timeout_s: float = 30) -> str | None:
         """Return what a program prints there; None if it is not there or does not end."""
-        if self.find_program(command[0]) is None:
+        try:
+            _, output, errors = self._run(command, timeout_s)
+        except OSError:
             return None
+        return output + errors
+
+    def _run(self, command: Sequence[str], timeout_s: float) -> tuple[int, str, str]:
+        """Run a program to its end; return its exit status, its output and its errors.
+
+        Raises:
+            OSError: It is not there, or does not end.
+        """
+        if self.find_program(command[0]) is None:
+            raise FileNotFoundError(errno.ENOENT, "is not installed there")
         child = str(next(self._numbers))
         folder = f"asked-{child}"
         self._ask("start", child, "", "1000", folder, "out", "err", *command)
         deadline = time.monotonic() + timeout_s
-        while self._ask("status", child)[0] == b"":
+        while (status := self._ask("status", child)[0]) == b"":
             if time.monotonic() > deadline:
                 self._ask("stop", child)
-                return None
+                raise OSError(errno.ETIMEDOUT, f"it took more than {timeout_s:.0f} s")
             time.sleep(0.02)
         paths = [f"{self.link.hello['home']}/{folder}/{name}" for name in ("out", "err")]
         told = self._ask("read", str(_LARGEST_FILE), *paths)
-        return b"".join(told[1::2]).decode("utf-8", "replace")
+        output, errors = (each.decode("utf-8", "replace") for each in told[1::2])
+        return number(status), output, errors
+
+    def _user(self) -> int:
+        """Return who the agent is there."""
+        told = self.link.hello.get("user", "")
+        return int(told) if told.isdigit() and len(told) <= 10 else -1
 
     def place(self, folder: Path) -> Path:
         """Return what the agent's programs call a folder of a run: by its name."""

@@ -1,8 +1,9 @@
 """Applying a plan and reverting it, as `latenz tune` does: whole, or told how far it came."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
-from latenz.errors import BadInput
+from latenz.errors import BadInput, OutOfReach
 from latenz.tune.changes import AnyChange, Change
 from latenz.tune.places import Place
 from latenz.tune.transaction import (
@@ -30,7 +31,7 @@ def unfinished(place: Place) -> Transaction | None:
     if found is None or found.phase == "reverted":
         return None
     began = found.journal.head.began
-    where = str(place.top)
+    where = place.name
     if found.journal.head.proof:
         raise BadInput(
             f"a proof is under way since {began}",
@@ -74,7 +75,7 @@ def apply(
     Raises:
         BadInput: Nothing is changed; or, if the message says so, not all could be taken back.
     """
-    with locked(place):
+    with in_reach(place), locked(place):
         return carry_out(place, changes, isolated, profile, stopped=stopped, progress=progress)
 
 
@@ -112,9 +113,26 @@ def carry_out(
             raise BadInput(_told(error), where, "nothing is changed; make it so") from None
     try:
         transaction.carry_out(stopped, progress)
+    except OutOfReach:
+        raise
     except (BadInput, OSError) as mistake:
         _roll_back(transaction, mistake)
     return transaction
+
+
+@contextmanager
+def in_reach(place: Place) -> Iterator[None]:
+    """Say how to go on with a target that is lost amid its changes: it has noted them itself.
+
+    Raises:
+        OutOfReach: It is lost.
+    """
+    try:
+        yield
+    except OutOfReach as lost:
+        on = f"--on {place.name}"
+        how = f"latenz tune status {on} tells how far it came; apply goes on, revert takes it back"
+        raise OutOfReach(lost.what, place.name, how) from None
 
 
 def _roll_back(transaction: Transaction, mistake: BadInput | OSError) -> None:
@@ -123,7 +141,7 @@ def _roll_back(transaction: Transaction, mistake: BadInput | OSError) -> None:
     Raises:
         BadInput: Always: with the mistake.
     """
-    where = str(transaction.place.top)
+    where = transaction.place.name
     reason = _told(mistake)
     try:
         results = transaction.take_back(lambda: False, lambda _: None)
@@ -163,7 +181,7 @@ def revert(
     Raises:
         BadInput: Somebody changed something since; or a file cannot be written: the rest is kept.
     """
-    with locked(place):
+    with in_reach(place), locked(place):
         return take_back(place, force, stopped, progress)
 
 
@@ -187,14 +205,14 @@ def take_back(
         if others and not force:
             raise BadInput(
                 f"changed by somebody since: {_names(others)}",
-                str(place.top),
+                place.name,
                 "nothing is reverted; --force overwrites it with what was there before",
             )
         return transaction.take_back(stopped, progress)
     except OSError as error:
         raise BadInput(
             _told(error),
-            str(place.top),
+            place.name,
             "make it so, then latenz tune revert takes back the rest",
         ) from None
 

@@ -7,7 +7,7 @@ cut short at any point, and doing so again, leads to the same end.
 import errno
 import os
 import re
-import subprocess
+import stat
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from hashlib import sha256
@@ -17,14 +17,8 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from latenz.errors import BadInput
-from latenz.tune.places import (
-    Image,
-    Place,
-    partial_of,
-    read_bytes,
-    sync_folder,
-    write_durably,
-)
+from latenz.system_calls import SystemCalls
+from latenz.tune.places import Image, Place, partial_of
 from latenz.tune.root import Root
 
 Now = Literal["as applied", "as before", "changed since", "gone"]
@@ -151,16 +145,16 @@ class FileChange(Change):
         """Copy content and attributes."""
         path = place.at(self.path)
         partial = partial_of(path)
-        if partial.is_symlink() or partial.exists():
+        if place.mode(partial):
             raise BadInput("is in the way", str(partial), "remove it")
         before = place.image(path)
         if self.seen is not None and self.seen != (before.sha256 if before else ""):
             raise BadInput("was changed since it was planned", str(path), "look at the plan again")
         if before:
-            content = read_bytes(path)
+            content = place.read(path)
             if sha256(content).hexdigest() != before.sha256:
                 raise BadInput("changes while it is read", str(path), "try again")
-            write_durably(backup, content)
+            place.calls.write_new(backup, content)
         return self.model_copy(update={"before": before})
 
     def do(self, place: Place, /) -> str:
@@ -173,8 +167,7 @@ class FileChange(Change):
         if now == "as before" and self.content is not None and wanted:
             place.put(path, self.content, wanted)
         elif now == "as before" and self.before:
-            path.unlink()
-            sync_folder(path.parent)
+            _remove(place, path)
         return wanted.sha256 if wanted else ""
 
     def now(self, place: Place, _after: str | None, /) -> Now:
@@ -198,8 +191,7 @@ class FileChange(Change):
         if self.before:
             restore(place, path, self.before, backup)
         else:
-            path.unlink()
-            sync_folder(path.parent)
+            _remove(place, path)
 
 
 class LinkChange(Change):
@@ -223,9 +215,10 @@ class LinkChange(Change):
     def captured(self, place: Place, _backup: Path, /) -> Self:
         """Note what it points to."""
         path = place.at(self.path, follow=False)
-        if path.exists() and not path.is_symlink():
+        before = _pointed(place, path)
+        if before is None and place.mode(path):
             raise BadInput("is no symbolic link", str(path), "move it away")
-        return self.model_copy(update={"before": _pointed(path)})
+        return self.model_copy(update={"before": before})
 
     def do(self, place: Place, /) -> str:
         """Make or remove it."""
@@ -237,9 +230,9 @@ class LinkChange(Change):
     def now(self, place: Place, _after: str | None, /) -> Now:
         """Compare what it points to."""
         path = place.at(self.path, follow=False)
-        if path.exists() and not path.is_symlink():
+        found = _pointed(place, path)
+        if found is None and place.mode(path):
             return "changed since"
-        found = _pointed(path)
         if found == self.target:
             return "as applied"
         return "as before" if found == self.before else "changed since"
@@ -252,15 +245,11 @@ class LinkChange(Change):
     def _point(self, place: Place, target: str | None) -> None:
         path = place.at(self.path, follow=False)
         if target is None:
-            with suppress(FileNotFoundError):
-                path.unlink()
-        elif _pointed(path) != target:
-            partial = partial_of(path)
-            place.clear(path)
-            partial.symlink_to(target)
-            partial.replace(path)
-        if path.parent.is_dir():
-            sync_folder(path.parent)
+            place.calls.remove(path)
+        elif _pointed(place, path) != target:
+            place.calls.point(path, partial_of(path), target)
+        if place.is_folder(path.parent):
+            place.calls.sync(path.parent)
 
 
 class FolderChange(Change):
@@ -281,29 +270,30 @@ class FolderChange(Change):
 
     def captured(self, place: Place, _backup: Path, /) -> Self:
         """Note whether it is there."""
-        return self.model_copy(update={"before": place.at(self.path).is_dir()})
+        return self.model_copy(update={"before": place.is_folder(place.at(self.path))})
 
     def do(self, place: Place, /) -> str:
         """Make it."""
         path = place.at(self.path)
-        path.mkdir(mode=0o755, exist_ok=True)
-        path.chmod(path.stat().st_mode if self.before else 0o755)
-        sync_folder(path.parent)
+        place.calls.make_folder(path, 0o755)
+        if not self.before:
+            place.calls.set_mode(path, 0o755)
+        place.calls.sync(path.parent)
         return ""
 
     def now(self, place: Place, _after: str | None, /) -> Now:
         """Look whether it is there."""
-        return "as applied" if place.at(self.path).is_dir() else "as before"
+        return "as applied" if place.is_folder(place.at(self.path)) else "as before"
 
     def undo(self, place: Place, _backup: Path, /) -> None:
         """Remove it if it is empty."""
         path = place.at(self.path)
-        if self.before or not path.is_dir():
+        if self.before or not place.is_folder(path):
             return
-        if any(path.iterdir()):
+        if place.calls.names(path):
             raise Left("somebody put files into it: it stays")
-        path.rmdir()
-        sync_folder(path.parent)
+        place.calls.remove_folder(path)
+        place.calls.sync(path.parent)
 
 
 class WriteChange(Change):
@@ -330,7 +320,7 @@ class WriteChange(Change):
     def captured(self, place: Place, _backup: Path, /) -> Self:
         """Read the value."""
         try:
-            before = read_bytes(place.at(self.path))
+            before = place.read(place.at(self.path))
         except OSError as error:
             raise BadInput(
                 f"cannot be read ({error.strerror})", self.path, "--skip what wants it"
@@ -344,22 +334,22 @@ class WriteChange(Change):
             raise Refused("is no more")
         try:
             if place.live:
-                _write(path, self.value.encode())
+                place.calls.write_value(path, self.value.encode())
             else:
                 self._put(place, path, shown_as(self.before, self.value))
         except OSError as error:
             raise Refused(_reason(error)) from None
-        found = self._read(path)
+        found = self._read(place, path)
         if place.live and found is not None and found.split() == self.before.split():
             with suppress(OSError):  # as a clock that is none, it may be remembered for later
-                _write(path, chosen_word(self.before))
+                place.calls.write_value(path, chosen_word(self.before))
             raise Refused("is as before: the kernel took the value, but did not heed it")
         return "" if found is None else _digest(found)
 
     def now(self, place: Place, after: str | None, /) -> Now:
         """Compare the value; one that `do` wrote but could not read back is taken for ours."""
         path = self._found(place)
-        found = self._read(path) if path else None
+        found = self._read(place, path) if path else None
         if found is None:
             return "gone"
         if found.split() == self.before.split():
@@ -373,18 +363,18 @@ class WriteChange(Change):
             return
         if not place.live:
             place.clear(path)
-            if read_bytes(path) != self.before:
+            if place.read(path) != self.before:
                 self._put(place, path, self.before)
             return
         try:
-            if read_bytes(path) != self.before:
-                _write(path, chosen_word(self.before))
+            if place.read(path) != self.before:
+                place.calls.write_value(path, chosen_word(self.before))
         except OSError as error:
             raise Refused(_reason(error)) from None
 
-    def _read(self, path: Path) -> bytes | None:
+    def _read(self, place: Place, path: Path) -> bytes | None:
         try:
-            return read_bytes(path)
+            return place.read(path)
         except OSError:
             return None
 
@@ -399,7 +389,7 @@ class WriteChange(Change):
         match = _OF_INTERRUPT.fullmatch(self.path)
         if self.interrupt is None or match is None:
             path = place.at(self.path)
-            return path if path.exists() else None
+            return path if place.mode(path) else None
         root = Root(place.top)
         number, file = match.groups()
         matches = [number] if interrupt_name(root, number) == self.interrupt else []
@@ -411,7 +401,7 @@ class WriteChange(Change):
         if len(matches) != 1:
             return None
         path = place.at(f"/proc/irq/{matches[0]}/{file}")
-        return path if path.exists() else None
+        return path if place.mode(path) else None
 
 
 class ThreadChange(Change):
@@ -439,27 +429,27 @@ class ThreadChange(Change):
         """Its name and number."""
         return f"thread {self.name} ({self.tid})"
 
-    def captured(self, _place: Place, _backup: Path, /) -> Self:
+    def captured(self, place: Place, _backup: Path, /) -> Self:
         """Note its CPUs, policy and priority, if it has not ended meanwhile."""
-        return self.noted()
+        return self.noted(place.calls)
 
-    def noted(self) -> Self:
+    def noted(self, calls: SystemCalls) -> Self:
         """Return the change with what is there now."""
-        return self.model_copy(update={"before": self._scheduling()})
+        return self.model_copy(update={"before": self._scheduling(calls)})
 
     def do(self, place: Place, /) -> str:
         """Set them."""
-        if not place.live or self._scheduling() is None:
+        if not place.live or self._scheduling(place.calls) is None:
             raise Refused("is no more")
         if self.before is None or self.before[1] & ~os.SCHED_RESET_ON_FORK not in _RESTORABLE:
             raise Refused("has a policy that could not be given back")
         _, policy, priority = self.before
-        self._set(self.cpus, *(self.policy or (policy, priority)))
-        return self._digest(self._scheduling())
+        self._set(place.calls, self.cpus, *(self.policy or (policy, priority)))
+        return self._digest(self._scheduling(place.calls))
 
     def now(self, place: Place, after: str | None, /) -> Now:
         """Compare its CPUs, policy and priority."""
-        found = self._scheduling() if place.live else None
+        found = self._scheduling(place.calls) if place.live else None
         if found is None:
             return "gone"
         if self._digest(found) == self._digest(self.before):
@@ -468,15 +458,15 @@ class ThreadChange(Change):
 
     def undo(self, place: Place, _backup: Path, /) -> None:
         """Set them as they were."""
-        if place.live and self.before and self._scheduling():
-            self._set(*self.before)
+        if place.live and self.before and self._scheduling(place.calls):
+            self._set(place.calls, *self.before)
 
-    def _set(self, cpus: tuple[int, ...], policy: int, priority: int) -> None:
+    def _set(self, calls: SystemCalls, cpus: tuple[int, ...], policy: int, priority: int) -> None:
         try:
             if self.policy:
-                os.sched_setscheduler(self.tid, policy, os.sched_param(priority))
+                calls.schedule(self.tid, policy, priority)
             if self.cpus:
-                os.sched_setaffinity(self.tid, cpus)
+                calls.allow(self.tid, cpus)
         except OSError as error:
             raise Refused(_reason(error)) from None
 
@@ -485,14 +475,12 @@ class ThreadChange(Change):
         part = scheduling and (scheduling[0] if self.cpus else scheduling[1:])
         return _digest(repr(part).encode())
 
-    def _scheduling(self) -> Scheduling | None:
+    def _scheduling(self, calls: SystemCalls) -> Scheduling | None:
         """Return CPUs, policy and priority; None if the thread has ended."""
-        if start_ticks(self.tid) != self.start:
+        if start_ticks(calls, self.tid) != self.start:
             return None
         try:
-            priority = os.sched_getparam(self.tid).sched_priority
-            policy = os.sched_getscheduler(self.tid)
-            return tuple(sorted(os.sched_getaffinity(self.tid))), policy, priority
+            return calls.scheduling(self.tid)
         except OSError:
             return None
 
@@ -510,30 +498,30 @@ class ServiceChange(Change):
         """Its name."""
         return self.unit
 
-    def captured(self, _place: Place, _backup: Path, /) -> Self:
+    def captured(self, place: Place, _backup: Path, /) -> Self:
         """Note whether it runs."""
-        return self.model_copy(update={"before": self._active()})
+        return self.model_copy(update={"before": self._active(place)})
 
     def do(self, place: Place, /) -> str:
         """Stop it."""
-        if not place.live or self._active():
+        if not place.live or self._active(place):
             _run(place, "systemctl", "stop", "--", self.unit)
         return "stopped"
 
     def now(self, place: Place, _after: str | None, /) -> Now:
         """Look whether it runs."""
-        return "as before" if place.live and self._active() == self.before else "as applied"
+        return "as before" if place.live and self._active(place) == self.before else "as applied"
 
     def undo(self, place: Place, _backup: Path, /) -> None:
         """Start it, if it ran."""
-        if self.before and place.live and not self._active():
+        if self.before and place.live and not self._active(place):
             _run(place, "systemctl", "start", "--", self.unit)
 
-    def _active(self) -> bool:
+    def _active(self, place: Place) -> bool:
         asked = ["systemctl", "is-active", "--quiet", "--", self.unit]
         try:
-            return subprocess.run(asked, check=False, timeout=_COMMAND_TIMEOUT_S).returncode == 0
-        except (OSError, subprocess.TimeoutExpired):
+            return place.calls.run(asked, _COMMAND_TIMEOUT_S).status == 0
+        except OSError:
             return False
 
 
@@ -558,7 +546,7 @@ class BootMenuChange(Change):
         path = place.at(self.path)
         before = place.image(path)
         if before:
-            write_durably(backup, read_bytes(path))
+            place.calls.write_new(backup, place.read(path))
         return self.model_copy(update={"before": before})
 
     def do(self, place: Place, /) -> str:
@@ -671,7 +659,7 @@ class PartitionChange(FollowingChange):
 
     def make(self, place: Place) -> None:
         """Make or dissolve it, as its unit is there or not."""
-        if place.at(PARTITION_UNIT).exists():
+        if place.mode(place.at(PARTITION_UNIT)):
             _run(place, "systemctl", "daemon-reload")
             _run(place, "systemctl", "restart", "--", self.what)
         else:
@@ -700,7 +688,7 @@ def restore(place: Place, path: Path, before: Image, backup: Path) -> None:
     Raises:
         BadInput: The copy is damaged or gone.
     """
-    content = read_bytes(backup) if backup.is_file() and not backup.is_symlink() else b""
+    content = place.read(backup) if stat.S_ISREG(place.mode(backup)) else b""
     if sha256(content).hexdigest() != before.sha256:
         raise BadInput("the copy to restore from is damaged", str(backup), f"mend {path} by hand")
     place.put(path, content, before, keep_time=True)
@@ -736,13 +724,13 @@ def interrupt_name(root: Root, number: str) -> tuple[str, str]:
     return row, " ".join(handlers)
 
 
-def start_ticks(tid: int) -> int | None:
+def start_ticks(calls: SystemCalls, tid: int) -> int | None:
     """Return when a thread was started, in ticks since boot; None if there is none."""
     try:
-        stat = Path(f"/proc/{tid}/stat").read_text("utf-8", "replace")
+        told = calls.content(Path(f"/proc/{tid}/stat"))
     except OSError:
         return None
-    return int(stat.rpartition(")")[2].split()[19])
+    return int(told.rpartition(b")")[2].split()[19])
 
 
 def _digest(value: bytes) -> str:
@@ -754,18 +742,13 @@ def _same(one: Image | None, other: Image | None) -> bool:
     return one.looks_like(other) if one else other is None
 
 
-def _pointed(path: Path) -> str | None:
-    if not path.is_symlink():
-        return None
-    return os.readlink(path)  # noqa: PTH115 - exactly, not normalised as Path does
+def _pointed(place: Place, path: Path) -> str | None:
+    return place.calls.link(path) if stat.S_ISLNK(place.mode(path)) else None
 
 
-def _write(path: Path, value: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
-    try:
-        os.write(descriptor, value)
-    finally:
-        os.close(descriptor)
+def _remove(place: Place, path: Path) -> None:
+    place.calls.remove(path)
+    place.calls.sync(path.parent)
 
 
 def _reason(error: OSError) -> str:
@@ -782,16 +765,9 @@ def _run(place: Place, *command: str) -> None:
     if not place.live:
         raise Left("is done on the machine itself only")
     try:
-        ended = subprocess.run(
-            command,
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=_COMMAND_TIMEOUT_S,
-            start_new_session=True,  # Ctrl-C reaches Latenz alone, which ends after this step
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Refused(f"{command[0]}: {error}") from None
-    if ended.returncode:
-        lines = ended.stderr.strip().splitlines() or ["it did not say why"]
-        raise Refused(f"{' '.join(command)} ended with {ended.returncode}: {lines[-1]}")
+        ended = place.calls.run(command, _COMMAND_TIMEOUT_S)
+    except OSError as error:
+        raise Refused(f"{command[0]}: {error.strerror}") from None
+    if ended.status:
+        lines = ended.errors.strip().splitlines() or ["it did not say why"]
+        raise Refused(f"{' '.join(command)} ended with {ended.status}: {lines[-1]}")

@@ -8,7 +8,7 @@ last record that was cut short is none.
 """
 
 import json
-import os
+import stat
 import zlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from latenz.errors import BadInput
 from latenz.tune.changes import AnyChange
-from latenz.tune.places import MOST_BYTES, opened, read_bytes, write_all
+from latenz.tune.places import Place
 
 _ROOM = 1024
 """Bytes for the records of one change; longer texts are cut."""
@@ -79,42 +79,43 @@ class Journal:
         records: The others so far.
     """
 
-    def __init__(self, path: Path, head: Head, records: list[Record], end: int) -> None:
+    def __init__(
+        self, place: Place, path: Path, head: Head, records: list[Record], end: int
+    ) -> None:
+        self.place = place
         self.path = path
         self.head = head
         self.records = records
         self._end = end
 
     @classmethod
-    def create(cls, path: Path, head: Head) -> "Journal":
+    def create(cls, place: Place, path: Path, head: Head) -> "Journal":
         """Make a journal that is on the disk with room for all its records.
 
         Raises:
+            BadInput: It would be larger than what is read back.
             OSError: It cannot be written.
         """
         line = _line(head)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            os.posix_fallocate(descriptor, 0, len(line) + _ROOM * (len(head.changes) + 8))
-            write_all(descriptor, line)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        return cls(path, head, [], len(line))
+        room = _ROOM * (len(head.changes) + 8)
+        if len(line) + room > place.calls.most_bytes:
+            raise BadInput("is too much for one transaction", "the plan", "choose with --only")
+        place.calls.write_new(path, line, room)
+        return cls(place, path, head, [], len(line))
 
     @classmethod
-    def read(cls, path: Path) -> "Journal":
+    def read(cls, place: Place, path: Path) -> "Journal":
         """Read a journal, however it ended.
 
         Raises:
             BadInput: It is damaged, not ours, or open to others.
         """
-        if not path.is_file() or path.is_symlink():
+        if not stat.S_ISREG(place.mode(path)):
             raise BadInput("is no journal", str(path), _MEND)
-        found = path.stat()
-        if found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022:
+        found = place.calls.status(path)
+        if found.uid not in (0, place.calls.user()) or found.mode & 0o022:
             raise BadInput("could be written by others", str(path), "look who did, see its owner")
-        lines = read_bytes(path).split(b"\0", 1)[0].splitlines(keepends=True)
+        lines = place.read(path).split(b"\0", 1)[0].splitlines(keepends=True)
         bodies = [_body(line) for line in lines]
         good = bodies.index(None) if None in bodies else len(bodies)
         if any(body is not None for body in bodies[good:]) or not good:
@@ -126,7 +127,7 @@ class Journal:
             raise BadInput(_first(error), str(path), _MEND) from None
         if any(not -1 <= record.change < len(head.changes) for record in records):
             raise BadInput("names a change that is none", str(path), _MEND)
-        return cls(path, head, records, sum(map(len, lines[:good])))
+        return cls(place, path, head, records, sum(map(len, lines[:good])))
 
     def append(
         self, event: Event, change: int = -1, text: str = "", *, remake: bool = False
@@ -140,9 +141,7 @@ class Journal:
         shorter = plain if len(plain) <= _MOST_TEXT else plain[:_MOST_TEXT] + "..."
         record = Record(event=event, change=change, text=shorter, remake=remake)
         line = _line(record)
-        with opened(self.path, os.O_RDWR) as descriptor:
-            os.pwrite(descriptor, line, self._end)
-            os.fdatasync(descriptor)
+        self.place.calls.write_at(self.path, self._end, line)
         self._end += len(line)
         self.records.append(record)
 
@@ -153,8 +152,6 @@ class Journal:
 
 def _line(record: BaseModel) -> bytes:
     body = json.dumps(record.model_dump(mode="json"), separators=(",", ":")).encode()
-    if len(body) > MOST_BYTES // 2:
-        raise BadInput("is too much for one transaction", "the plan", "choose with --only")
     return b"%08x %b\n" % (zlib.crc32(body), body)
 
 

@@ -274,7 +274,7 @@ def _add_tuned(sysctls: list[Line], sysfs: list[Line], context: Context, draft: 
     add_file_change(f"{folder}/latenz/tuned.conf", content, entries, context, draft)
     add_file_change("/etc/tuned/active_profile", "latenz\n", entries, context, draft)
     add_file_change("/etc/tuned/profile_mode", "manual\n", entries, context, draft)
-    if root.live and root.is_folder("/run/systemd/system"):
+    if root.running and root.is_folder("/run/systemd/system"):
         draft.changes.append(TunedChange(entries=tuple(dict.fromkeys(entries))))
     else:
         draft.note("TuneD takes its profile latenz up when it is started next")

@@ -161,7 +161,7 @@ def _add_grub(lines: Sequence[Line], context: Context, draft: Draft) -> None:
             )
     if len(draft.changes) == before:
         return
-    if context.root.live and menu:
+    if context.root.running and menu:
         draft.changes.append(BootMenuChange(path=menu, entries=tuple(entries)))  # type: ignore[arg-type]
     else:
         draft.note("run update-grub on the machine itself, so that GRUB's menu takes it up")

@@ -33,7 +33,7 @@ WantedBy=multi-user.target
 
 def add_partition_now(entry: Entry, context: Context, draft: Draft) -> None:
     """Add the change that makes the partition at once, if systemd runs here."""
-    if context.root.live and context.root.is_folder("/run/systemd/system"):
+    if context.root.running and context.root.is_folder("/run/systemd/system"):
         draft.changes.append(PartitionChange(entries=(entry.id,)))
     else:
         draft.note(f"{entry.id}: the partition is made when the machine starts")

@@ -4,21 +4,21 @@ Every path is one inside the root. Symbolic links are followed as that machine w
 so that nothing outside a copied tree can be reached through it.
 """
 
+import errno
 import hashlib
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import stat
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from latenz.errors import BadInput
+from latenz.machine import measured_machine, measured_target
+from latenz.system_calls import Looks, OwnSystemCalls, SystemCalls
 
-MOST_BYTES = 64 << 20
-"""A larger file is refused: nothing that is changed here comes near it."""
-_PART = 1 << 16  # the kernel makes room for all that is asked for, even if a value has 3 bytes
-_MOST_LINKS = 40  # as the kernel follows, path_resolution(7)
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -54,10 +54,13 @@ class Place:
     """The root under which changes are made.
 
     Args:
-        root: `/` for this machine, or the folder that holds a copy of a machine's tree.
+        root: `/` for the measured machine (`latenz.machine`), be it a target, or the folder that
+            holds a copy of a machine's tree.
 
     Attributes:
-        live: Whether it is this machine: only then are programs run and threads changed.
+        live: Whether it is a machine that runs: only then are programs run and threads changed.
+        calls: How its files are changed.
+        name: What messages call it.
 
     Raises:
         BadInput: The root is no folder.
@@ -66,8 +69,20 @@ class Place:
     def __init__(self, root: Path) -> None:
         self.top = Path(os.path.realpath(root))
         self.live = self.top == Path("/")
+        target = measured_target() if self.live else None
+        self.calls: SystemCalls = OwnSystemCalls() if target is None else target.system_calls()
+        self.name = str(self.top) if target is None else target.name
         if not os.path.isdir(self.top):  # noqa: PTH112 - one that is closed to us is none, no error
             raise BadInput("is no folder", str(root), "name the root of a tree of files")
+
+    def is_ours_to_change(self) -> bool:
+        """Return whether we are root there, or may change a copied tree."""
+        return not self.live or measured_machine().is_root()
+
+    def answers_until(self, given_up: Callable[[], bool]) -> AbstractContextManager[None]:
+        """Wait for a target's answers only until a function says so, while the link is cut."""
+        target = measured_target() if self.live else None
+        return nullcontext() if target is None else target.answered_or(given_up)
 
     def at(self, path: str, *, follow: bool = True) -> Path:
         """Return where a path of the root is found; it need not exist.
@@ -79,34 +94,50 @@ class Place:
         Raises:
             BadInput: Too many symbolic links, or a component is a file.
         """
-        left = [part for part in reversed(path.split("/")) if part not in ("", ".")]
-        here, links = self.top, 0
-        while left:
-            part = left.pop()
-            if part == "..":
-                here = here.parent if here != self.top else here
-                continue
-            here = here / part
-            if not here.is_symlink() or not (left or follow):
-                continue
-            links += 1
-            if links > _MOST_LINKS:
-                raise BadInput("symbolic links without end", path, "mend them")
-            target = str(here.readlink())
-            here = self.top if target.startswith("/") else here.parent
-            left += [part for part in reversed(target.split("/")) if part not in ("", ".")]
-        return here
+        try:
+            return self.calls.real(self.top, path, follow)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise BadInput("symbolic links without end", path, "mend them") from None
 
     def real(self, path: str) -> str:
         """Return a path of the root with all its symbolic links followed, as a path of the root."""
         return "/" + str(self.at(path).relative_to(self.top)).removeprefix(".")
 
+    def mode(self, path: Path) -> int:
+        """Return type and permissions of what lies there, a link as such; 0: nothing does."""
+        try:
+            return self.calls.status(path).mode
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+
+    def is_folder(self, path: Path) -> bool:
+        """Return whether a folder lies there."""
+        return stat.S_ISDIR(self.mode(path))
+
     def boot_id(self) -> str:
         """Return what the kernel calls this boot; empty if that is not known."""
         try:
-            return self.at(_BOOT_ID).read_text("ascii", "replace").strip()[:64]
+            content = self.calls.content(self.at(_BOOT_ID))
         except OSError:
             return ""
+        return content.decode("ascii", "replace").strip()[:64]
+
+    def read(self, path: Path) -> bytes:
+        """Return the content of a file, up to a size that no file changed here can have.
+
+        Raises:
+            BadInput: It is larger.
+            OSError: It cannot be read.
+        """
+        try:
+            return self.calls.content(path)
+        except OSError as error:
+            if error.errno != errno.EFBIG:
+                raise
+            more = f"has more than {self.calls.most_bytes} bytes"
+            raise BadInput(more, str(path), "it is not what it should be") from None
 
     def image(self, path: Path) -> Image | None:
         """Return what a file is; None if there is none.
@@ -115,27 +146,24 @@ class Place:
             BadInput: It is no regular file, has several names, or is too large.
         """
         try:
-            found = path.lstat()
+            found = self.calls.status(path)
         except FileNotFoundError:
             return None
-        if not path.is_file() or path.is_symlink():
+        if not stat.S_ISREG(found.mode):
             raise BadInput("is no regular file", str(path), "move it away")
-        if found.st_nlink > 1:
+        if found.links > 1:
             raise BadInput(
-                f"has {found.st_nlink} hard links, which replacing it would break",
+                f"has {found.links} hard links, which replacing it would break",
                 str(path),
                 "copy it to a new file and rename that",
             )
         return Image(
-            sha256=hashlib.sha256(read_bytes(path)).hexdigest(),
-            mode=found.st_mode & 0o7777,
-            uid=found.st_uid,
-            gid=found.st_gid,
-            mtime_ns=found.st_mtime_ns,
-            xattrs={
-                name: os.getxattr(path, name, follow_symlinks=False)
-                for name in os.listxattr(path, follow_symlinks=False)
-            },
+            sha256=hashlib.sha256(self.read(path)).hexdigest(),
+            mode=found.mode & 0o7777,
+            uid=found.uid,
+            gid=found.gid,
+            mtime_ns=found.modified_ns,
+            xattrs=self.calls.attributes(path),
         )
 
     def put(self, path: Path, content: bytes, image: Image, *, keep_time: bool = False) -> None:
@@ -144,87 +172,25 @@ class Place:
         Raises:
             OSError: It cannot be written.
         """
-        partial = partial_of(path)
-        write_durably(partial, content)
-        dress(partial, image, keep_time=keep_time)
-        partial.replace(path)
-        sync_folder(path.parent)
+        modified_ns = image.mtime_ns if keep_time else None
+        looks = Looks(image.mode, image.uid, image.gid, modified_ns, image.xattrs)
+        self.calls.put(path, partial_of(path), content, looks)
 
     def clear(self, path: Path) -> None:
         """Remove what a killed `put` left of its work."""
-        partial_of(path).unlink(missing_ok=True)
+        self.calls.remove(partial_of(path))
+
+    def remove_tree(self, folder: Path) -> None:
+        """Remove a folder with all that is in it."""
+        for name in self.calls.names(folder):
+            path = folder / name
+            if self.is_folder(path):
+                self.remove_tree(path)
+            else:
+                self.calls.remove(path)
+        self.calls.remove_folder(folder)
 
 
 def partial_of(path: Path) -> Path:
     """Return the name under which a file is made before it takes its place."""
     return path.with_name(f".{path.name[:200]}.latenz-partial")
-
-
-def read_bytes(path: Path) -> bytes:
-    """Return the content of a file, up to a size that no file changed here can have.
-
-    Raises:
-        BadInput: It is larger.
-    """
-    content = bytearray()
-    with path.open("rb", buffering=0) as file:
-        while part := file.read(_PART):
-            content += part
-            if len(content) > MOST_BYTES:
-                more = f"has more than {MOST_BYTES} bytes"
-                raise BadInput(more, str(path), "it is not what it should be")
-    return bytes(content)
-
-
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a new file, readable for its owner only, that is on the disk when this returns."""
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        write_all(descriptor, content)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def write_all(descriptor: int, content: bytes) -> None:
-    """Write all of it: write(2) may take less than it was given."""
-    while content:
-        content = content[os.write(descriptor, content) :]
-
-
-def dress(path: Path, image: Image, *, keep_time: bool) -> None:
-    """Give a file mode, owner and attributes; change only what differs, as VFAT has none."""
-    found = path.lstat()
-    uid = found.st_uid if image.uid is None else image.uid
-    gid = found.st_gid if image.gid is None else image.gid
-    if (found.st_uid, found.st_gid) != (uid, gid):
-        os.chown(path, uid, gid, follow_symlinks=False)
-    if image.xattrs is not None:
-        for name in set(os.listxattr(path)) - set(image.xattrs):
-            os.removexattr(path, name)
-        for name, value in image.xattrs.items():
-            if name not in os.listxattr(path) or os.getxattr(path, name) != value:
-                os.setxattr(path, name, value)
-    if path.lstat().st_mode & 0o7777 != image.mode:
-        path.chmod(image.mode)
-    if keep_time:
-        os.utime(path, ns=(image.mtime_ns, image.mtime_ns))
-    with opened(path, os.O_RDONLY) as descriptor:
-        os.fsync(descriptor)
-
-
-def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
-    with opened(folder, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
-        os.fsync(descriptor)
-
-
-@contextmanager
-def opened(path: Path, flags: int) -> Iterator[int]:
-    """Give a descriptor that is closed again."""
-    descriptor = os.open(path, flags | os.O_CLOEXEC)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

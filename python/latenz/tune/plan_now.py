@@ -4,8 +4,8 @@ import os
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 
+from latenz.machine import measured_machine
 from latenz.tune.changes import (
     RestartChange,
     ServiceChange,
@@ -54,7 +54,7 @@ def _add_writes(entry: Entry, action: Write, context: Context, draft: Draft) -> 
         old = root.read_bytes(path)
         if old is None:
             draft.note(f"{entry.id}: {path} cannot be read ({root.problem(path)}), nor given back")
-        elif root.live and _is_read_only(path):
+        elif root.running and not root.permissions(path) & 0o222:
             draft.note(f"{entry.id}: {path} cannot be written while the kernel runs")
         elif not is_as_wanted(path, chosen_word(old).decode("utf-8", "replace"), value):
             irq = _IRQ.match(path)
@@ -62,14 +62,6 @@ def _add_writes(entry: Entry, action: Write, context: Context, draft: Draft) -> 
             draft.changes.append(
                 WriteChange(path=path, value=value, interrupt=name, entries=(entry.id,))
             )
-
-
-def _is_read_only(path: str) -> bool:
-    """Return whether a file of the kernel is for reading alone: to root, all look writable."""
-    try:
-        return not Path(path).stat().st_mode & 0o222
-    except OSError:
-        return False
 
 
 def is_as_wanted(path: str, found: str, wanted: str) -> bool:
@@ -94,9 +86,9 @@ def _add_stop(entry: Entry, action: Service, root: Root, draft: Draft) -> None:
     for unit, state, _ in unit_states(root, action.service) or ():
         if "active" not in state:
             continue
-        if root.live and root.is_folder("/run/systemd/system"):
+        if root.running and root.is_folder("/run/systemd/system"):
             draft.changes.append(ServiceChange(unit=unit, entries=(entry.id,)))
-        elif root.live:
+        elif root.running:
             draft.by_hand.append(
                 ByHand((entry.id,), entry.title, f"stop {unit}: no systemd runs here")
             )
@@ -108,23 +100,24 @@ def _add_restart(entry: Entry, action: Restart, root: Root, draft: Draft) -> Non
     for unit, state, _ in unit_states(root, action.restart) or ():
         if "active" not in state:
             continue
-        if root.live and root.is_folder("/run/systemd/system"):
+        if root.running and root.is_folder("/run/systemd/system"):
             draft.changes.append(RestartChange(unit=unit, entries=(entry.id,)))
         else:
             draft.note(f"{entry.id}: start {unit} again, so that it reads its settings")
 
 
 def _add_threads(entry: Entry, action: Affinity | Policy, context: Context, draft: Draft) -> None:
-    if not context.root.live:
+    if not context.root.running:
         draft.note(f"{entry.id}: threads are changed on the machine itself only")
         return
+    calls = measured_machine().system_calls()
     for thread in context.threads:
-        start = start_ticks(thread.tid)
+        start = start_ticks(calls, thread.tid)
         if start is None:
             continue
         change = ThreadChange(
             tid=thread.tid, start=start, name=thread.name, entries=(entry.id,)
-        ).noted()
+        ).noted(calls)
         if isinstance(action, Affinity):
             cpus = parse_list(context.expand(action.cpus)) & context.online
             if cpus and thread.allowed != cpus and _is_meant(thread, action):

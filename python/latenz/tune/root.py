@@ -118,6 +118,13 @@ class Root:
         except Unreadable:
             return False
 
+    def permissions(self, path: str) -> int:
+        """Return type and permissions of what lies there, all of them if nobody can tell."""
+        try:
+            return _told(lambda: self._tree.mode(self._resolved(path)))
+        except Unreadable:
+            return 0o777
+
     def check_machine(self) -> None:
         """Refuse a tree that holds nothing of a machine.
 

@@ -6,11 +6,8 @@ taken away at once, after the last one was taken back. Killed between any two st
 the transaction as far as it came.
 """
 
-import fcntl
-import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +24,7 @@ from latenz.tune.changes import (
     ServiceChange,
 )
 from latenz.tune.journal import Event, Head, Journal, Record
-from latenz.tune.places import Place, opened, sync_folder
+from latenz.tune.places import Place
 
 STATE = "/var/lib/latenz/tune"
 _PARTS = tuple(STATE.strip("/").split("/"))
@@ -80,7 +77,7 @@ class Transaction:
     def __init__(self, place: Place, folder: Path) -> None:
         self.place = place
         self.folder = folder
-        self.journal = Journal.read(folder / _JOURNAL)
+        self.journal = Journal.read(place, folder / _JOURNAL)
 
     @property
     def changes(self) -> Sequence[AnyChange]:
@@ -233,8 +230,8 @@ class Transaction:
     def remove(self) -> None:
         """Remove journal and copies, and the folders that were made for them."""
         old = _ancestor(self.place, len(_PARTS) - self.journal.head.made) / _OLD
-        self.folder.replace(old)
-        sync_folder(old.parent)
+        self.place.calls.rename(self.folder, old)
+        self.place.calls.sync(old.parent)
         _remove_old(self.place, old)
 
 
@@ -245,12 +242,12 @@ def locked(place: Place) -> Iterator[None]:
     Raises:
         BadInput: Somebody is at it.
     """
-    with opened(place.top, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
+    with ExitStack() as held:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held.enter_context(place.calls.locked(place.top))
         except BlockingIOError:
             raise BadInput(
-                "another latenz tune is at work there", str(place.top), "wait until it has ended"
+                "another latenz tune is at work there", place.name, "wait until it has ended"
             ) from None
         yield
 
@@ -271,7 +268,7 @@ def find(place: Place) -> Transaction | None:
         BadInput: Its journal is damaged.
     """
     folder = place.at(STATE)
-    return Transaction(place, folder) if (folder / _JOURNAL).exists() else None
+    return Transaction(place, folder) if place.mode(folder / _JOURNAL) else None
 
 
 def sweep(place: Place) -> None:
@@ -281,9 +278,9 @@ def sweep(place: Place) -> None:
     """
     for count in range(len(_PARTS)):
         folder = _ancestor(place, count)
-        if (folder / _NEW).is_dir():
-            shutil.rmtree(folder / _NEW)
-        if (folder / _OLD).is_dir():
+        if place.is_folder(folder / _NEW):
+            place.remove_tree(folder / _NEW)
+        if place.is_folder(folder / _OLD):
             _remove_old(place, folder / _OLD)
     found = find(place)
     if found and found.phase == "reverted":
@@ -313,9 +310,8 @@ def begin(
     new = anchor / _NEW
     folder = new.joinpath(*_PARTS[count + 1 :])
     try:
-        folder.mkdir(parents=True)
-        for each in (folder, *folder.parents[: len(_PARTS) - count - 1]):
-            each.chmod(0o755)  # whatever the user's umask is
+        for each in reversed((folder, *folder.parents[: len(_PARTS) - count - 1])):
+            place.calls.make_folder(each, 0o755)
         captured = [each.captured(place, folder / str(i)) for i, each in enumerate(changes)]
         head = Head(
             boot=place.boot_id(),
@@ -326,15 +322,16 @@ def begin(
             proof=proof,
             changes=tuple(captured),
         )
-        Journal.create(folder / _JOURNAL, head)
-        folder.chmod(0o700)
+        Journal.create(place, folder / _JOURNAL, head)
+        place.calls.set_mode(folder, 0o700)
         for each in (folder, *folder.parents[: len(_PARTS) - count]):
-            sync_folder(each)
+            place.calls.sync(each)
     except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
+        with suppress(BadInput, OSError):  # the next one sweeps it away
+            place.remove_tree(new)
         raise
-    new.replace(anchor / _PARTS[count])
-    sync_folder(anchor)
+    place.calls.rename(new, anchor / _PARTS[count])
+    place.calls.sync(anchor)
     return Transaction(place, place.at(STATE))
 
 
@@ -359,9 +356,9 @@ def _existing(place: Place) -> int:
     """
     for count in range(1, len(_PARTS) + 1):
         path = _ancestor(place, count - 1) / _PARTS[count - 1]
-        if not path.exists() and not path.is_symlink():
+        if not place.mode(path):
             return count - 1
-        if not _ancestor(place, count).is_dir():
+        if not place.is_folder(_ancestor(place, count)):
             raise BadInput("is no folder", str(path), "move it away")
     raise BadInput("is there, but holds no journal", str(place.at(STATE)), "move it away")
 
@@ -370,13 +367,13 @@ def _remove_old(place: Place, old: Path) -> None:
     """Remove a folder whose transaction is over, its journal last: it tells what else is ours."""
     made = 1
     with suppress(BadInput):
-        made = Journal.read(old / _JOURNAL).head.made
+        made = Journal.read(place, old / _JOURNAL).head.made
     for count in range(len(_PARTS) - 1, len(_PARTS) - made, -1):
         with suppress(OSError):  # somebody put something else in
-            _ancestor(place, count).rmdir()
-    for each in old.iterdir():
-        if each.name != _JOURNAL:
-            each.unlink()
-    (old / _JOURNAL).unlink(missing_ok=True)
-    old.rmdir()
-    sync_folder(old.parent)
+            place.calls.remove_folder(_ancestor(place, count))
+    for name in place.calls.names(old):
+        if name != _JOURNAL:
+            place.calls.remove(old / name)
+    place.calls.remove(old / _JOURNAL)
+    place.calls.remove_folder(old)
+    place.calls.sync(old.parent)

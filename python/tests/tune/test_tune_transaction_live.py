@@ -15,6 +15,7 @@ import pytest
 from trees_at_random import never, quiet
 
 from latenz.errors import BadInput
+from latenz.system_calls import OwnSystemCalls
 from latenz.tune.applying import apply, revert
 from latenz.tune.catalogue import load
 from latenz.tune.changes import AnyChange, ThreadChange, WriteChange, start_ticks
@@ -137,7 +138,7 @@ def test_values_are_changed_and_restored() -> None:
 def test_threads_get_their_cpus_and_policies_back() -> None:
     sleeper = subprocess.Popen(["sleep", "60"])
     try:
-        start = start_ticks(sleeper.pid)
+        start = start_ticks(OwnSystemCalls(), sleeper.pid)
         assert start is not None
         changes = [
             ThreadChange(tid=sleeper.pid, start=start, name="sleep", cpus=(0,)),
@@ -145,7 +146,7 @@ def test_threads_get_their_cpus_and_policies_back() -> None:
             ThreadChange(tid=sleeper.pid, start=start + 1, name="another", cpus=(0,)),
         ]
         cpus = os.sched_getaffinity(sleeper.pid)
-        shown = [values(change.noted(), Root(HERE)) for change in changes[:2]]
+        shown = [values(change.noted(OwnSystemCalls()), Root(HERE)) for change in changes[:2]]
         now = f"on CPUs {format_list(frozenset(cpus))}"
         assert shown == [(now, "on CPUs 0"), ("OTHER 0", "FIFO 7")]
         with applied(changes) as transaction:
