@@ -190,8 +190,8 @@ int point(const std::string& path, const std::string& partial, const std::string
 int make_folder(const std::string& path, mode_t mode) {
   if (mkdir(path.c_str(), mode) == 0) return result(chmod(path.c_str(), mode) == 0);
   struct stat found{};
-  const bool is_there = errno == EEXIST && lstat(path.c_str(), &found) == 0;
-  return is_there && S_ISDIR(found.st_mode) ? 0 : is_there ? EEXIST : errno;
+  if (errno != EEXIST || lstat(path.c_str(), &found) != 0) return errno;
+  return S_ISDIR(found.st_mode) ? 0 : EEXIST;
 }
 
 int write_at(const std::string& path, std::int64_t offset, const std::string& content) {
