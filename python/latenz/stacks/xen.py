@@ -148,8 +148,11 @@ class AnyXen(Stack[SettingsT]):
         others = [note for note in received.notes if "_ns=" not in note]
         console = str(self.job.folder / "console.log")
         if not told:
-            reason = "; ".join(others) or received.last_words
-            raise BadInput(f"Dom0 did not let the measured domain go: {reason}", console)
+            if own := [note for note in others if note.startswith("Dom0 ")]:  # Xen notes much else
+                what = f"Dom0 did not let the measured domain go: {'; '.join(own)}"
+            else:
+                what = f"it ended before Dom0 let the measured domain go: {received.last_words}"
+            raise BadInput(what, console)
         held_ns, released_ns, processes = (int(value) for value in told[0].groups())
         begin_ns = self._begin_ns()
         if max(held_ns, released_ns) + self._behind_ns(received) >= begin_ns:

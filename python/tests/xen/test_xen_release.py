@@ -93,6 +93,14 @@ def test_dom0_s_own_words_tell_why_it_gave_up(stack):
         stack().collect(received(BEHIND, words))
 
 
+def test_what_xen_notes_is_not_taken_for_the_cause(stack):
+    noted = "(XEN) d0v0: vGICD: unhandled word write 0xffffffff to ICACTIVER0"
+    with pytest.raises(BadInput) as told:
+        stack().collect(received(BEHIND, noted))
+    assert "it ended before Dom0 let the measured domain go" in str(told.value)
+    assert "ICACTIVER0" not in str(told.value)
+
+
 def test_only_dom0_s_end_is_the_end(stack):
     got = received()
     got.ended = {0}
