@@ -1,7 +1,8 @@
 """Summaries and verdicts as terminal tables; values of different time bases in different tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -10,6 +11,7 @@ from rich.text import Text
 from latenz.console import Console
 from latenz.control import Control
 from latenz.durations import format_duration
+from latenz.measuring.condition import Condition
 from latenz.model import HANDLINGS, Handling
 from latenz.provenance import Origin, in_words
 from latenz.statistics import Figures, Summary, Verdict, views_in_words
@@ -117,6 +119,30 @@ def print_controls(controls: Sequence[tuple[str, Control]], console: Console | N
             f"{control.jitter_rms_ns / 1_000:,.2f}",
             f"{control.jitter_max_ns / 1_000:,.2f}",
         )
+    console.print(table)
+
+
+def print_targets(conditions: Sequence[Condition], environment: Mapping[str, Any]) -> None:
+    """Print where the targets are that conditions name; nothing if there are none.
+
+    Args:
+        conditions: What was asked for.
+        environment: What each place told of itself; a target out of reach told nothing.
+    """
+    urls = {each.target: each.target_url for each in conditions if each.target}
+    if not urls:
+        return
+    console = Console()
+    if not console.is_terminal:
+        console.width = _PIPE_WIDTH
+    table = _table("targets", "name")
+    for heading in ("where", "kernel", "processor", "CPUs"):
+        table.add_column(heading, overflow="fold")
+    for name, url in urls.items():
+        told = environment.get(name, {})
+        kernel, cpu = told.get("kernel", {}), told.get("cpu", {})
+        found = (kernel.get("release"), cpu.get("model"), cpu.get("online"))
+        table.add_row(name, url, *(str(each or "-") for each in found))
     console.print(table)
 
 

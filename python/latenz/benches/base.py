@@ -68,7 +68,7 @@ class Assignment:
         return Metadata(
             name=self.label,
             time_base=time_base,
-            bench=condition.bench,
+            bench=condition.place,
             stack=condition.stack,
             stressor=condition.stressor,
             condition=condition.name,

@@ -122,19 +122,26 @@ def bench_on(target: Target, name: str) -> Bench:
 
 
 class Elsewhere(Bench):
-    """A bench of this machine, while a target is measured: nothing runs there."""
+    """What cannot be measured now: a bench of this machine beside a target, or one out of reach.
+
+    Args:
+        name: Of the bench or target.
+        why: Why not; empty: it is a bench of this machine, and a target is measured.
+    """
 
     stacks = ()
     engines = ()
     loads = ()
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, why: str = "") -> None:
         self.name = name  # type: ignore[misc]  # it stands for many
+        self._why = why
 
     def obstacle(self, condition: "Condition") -> Obstacle | None:  # noqa: ARG002
-        """Return that a target has no such bench."""
+        """Return why it cannot be measured."""
         return Obstacle(
-            f"it runs on the bench {self.name}; on a target runs what has the bench {Host.name}"
+            self._why
+            or f"it runs on the bench {self.name}; on a target runs what has the bench {Host.name}"
         )
 
     def describe(self) -> dict[str, Any]:

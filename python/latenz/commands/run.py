@@ -72,6 +72,7 @@ def command(
     from latenz.experiment.progress import Progress
     from latenz.experiment.runner import run_experiment, select
     from latenz.experiment.schema import Experiment
+    from latenz.show import print_targets
 
     target = _target(on, bench)
     read = Experiment.read(experiment, bench)
@@ -88,8 +89,10 @@ def command(
     summaries = _summaries(folder, read.file.confidence)
     accounts = writer.info.conditions
     if json:
-        _print_json(folder, writer.info.status, writer.info.seed, accounts, summaries)
+        targets = {each.target: each.target_url for each in chosen if each.target}
+        _print_json(folder, writer.info.status, writer.info.seed, accounts, summaries, targets)
     else:
+        print_targets(chosen, writer.info.environment)
         _print_tables(folder, accounts, [*summaries, *_published(read.file.published)])
         for name in read.file.published:
             typer.echo(f"notes on the published values: latenz published {name}")
@@ -191,12 +194,13 @@ def _print_json(
     seed: int | None,
     accounts: list[dict[str, Any]],
     summaries: "list[Summary]",
+    targets: dict[str, str],
 ) -> None:
     import json as json_module
 
     from latenz.control import controls
 
-    document = {
+    document: dict[str, Any] = {
         "run": str(folder),
         "status": status,
         "seed": seed,
@@ -206,6 +210,8 @@ def _print_json(
         ],
         "sample_sets": [summary.to_json() for summary in summaries],
     }
+    if targets:
+        document["targets"] = targets
     if robots := controls(folder, [summary.name for summary in summaries]):
         document["control"] = [control.to_json(name) for name, control in robots]
     typer.echo(json_module.dumps(document))

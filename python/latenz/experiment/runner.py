@@ -3,6 +3,7 @@
 import secrets
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -94,19 +95,40 @@ def run_experiment(
         BadInput: The folder cannot be written, no condition can be measured here, or one cannot
             be traced or watched.
     """
-    benches = {name: _bench(name, on) for name in {each.bench for each in conditions}}
+    benches = {each.place: _bench(each, on) for each in conditions}
     with ExitStack() as stack:
-        for bench in benches.values():
-            stack.enter_context(bench.opened())
+        for name, bench in list(benches.items()):
+            benches[name] = _opened(bench, name, stack, one_of_many=len(benches) > 1)
         return _run(experiment, folder, conditions, observer, benches, required, trace, on_late)
 
 
-def _bench(name: str, on: "TargetUrl | None") -> Bench:
-    if on is None:
-        return BENCHES[name]()
-    from latenz.benches.target import Elsewhere, TargetBench
+def _opened(bench: Bench, name: str, stack: ExitStack, *, one_of_many: bool) -> Bench:
+    """Open a bench; one of several that is out of reach does not keep the others waiting."""
+    try:
+        stack.enter_context(bench.opened())
+    except BadInput as reason:
+        if not one_of_many:
+            raise
+        from latenz.benches.target import Elsewhere
 
-    return TargetBench(on) if name == Host.name else Elsewhere(name)
+        return Elsewhere(name, str(reason))
+    return bench
+
+
+def _bench(condition: Condition, on: "TargetUrl | None") -> Bench:
+    if on is None and not condition.target:
+        return BENCHES[condition.bench]()
+    from latenz.benches.target import Elsewhere, TargetBench
+    from latenz.remote import TargetUrl
+
+    if condition.target and on is not None:
+        what = f"is measured on the target {condition.target!r} of the experiment"
+        raise BadInput(what, condition.name, "leave out --on, or choose others with --only")
+    if condition.target:
+        return TargetBench(TargetUrl.parse(condition.target_url), condition.target)
+    if on is None or condition.bench != Host.name:
+        return Elsewhere(condition.bench)
+    return TargetBench(on)
 
 
 def _run(
@@ -123,7 +145,7 @@ def _run(
         _require_traces(conditions, benches)
     if on_late:
         _require_watches(conditions, benches)
-    obstacles = {each.name: benches[each.bench].obstacle(each) for each in conditions}
+    obstacles = {each.name: benches[each.place].obstacle(each) for each in conditions}
     able = [each for each in conditions if obstacles[each.name] is None]
     unable = [each for each in conditions if obstacles[each.name] is not None]
     if unable and (required or not able):
@@ -138,13 +160,12 @@ def _run(
     for each in unable:
         account = {"state": "not measured", "reason": str(obstacles[each.name])}
         record(writer, observer, each, None, account)
-    observer.planned(sum(benches[each.bench].planned_ns(each) for each, _ in plan))
-    watch = Watch(report=observer.update if observer.visible else None)
+    measuring = _Measuring(experiment, benches, writer, observer, trace, on_late)
     status: Status = "failed"
     try:
-        with stopped_by_signals(watch.stop):
-            _measure_all(experiment, plan, benches, writer, observer, watch, trace, on_late)
-        status = "interrupted" if watch.stopped else "complete"
+        with stopped_by_signals(measuring.stop):
+            measuring.all_of(plan)
+        status = "interrupted" if measuring.stopped else "complete"
     except OSError as error:
         raise BadInput(f"cannot be written ({error.strerror})", str(folder)) from None
     finally:
@@ -187,7 +208,7 @@ def begin_run(
 def _require_traces(conditions: Sequence[Condition], benches: dict[str, Bench]) -> None:
     """Refuse conditions that cannot be traced: whoever asks for causes wants them of all."""
     for each in conditions:
-        obstacle = benches[each.bench].trace_obstacle()
+        obstacle = benches[each.place].trace_obstacle()
         if obstacle is not None:
             remedy = obstacle.fix or "measure others with --only, or leave --trace out"
             raise BadInput(f"{each.name} cannot be traced: {obstacle.reason}", "--trace", remedy)
@@ -196,49 +217,114 @@ def _require_traces(conditions: Sequence[Condition], benches: dict[str, Bench]) 
 def _require_watches(conditions: Sequence[Condition], benches: dict[str, Bench]) -> None:
     """Refuse conditions whose latencies are not known before they are over."""
     for each in conditions:
-        if not benches[each.bench].watches:
-            what = f"{each.name} runs on the bench {each.bench}, which tells no latency meanwhile"
+        if not benches[each.place].watches:
+            what = f"{each.name} runs on the bench {each.place}, which tells no latency meanwhile"
             raise BadInput(what, "--late", "measure others with --only, or leave --late out")
         if ENGINES[each.engine.engine].maximum_ns is Engine.maximum_ns:
             what = f"{each.name}: the engine {each.engine.engine} tells no latency meanwhile"
             raise BadInput(what, "--late", "take the engine wakeup, robot or intercore")
 
 
-def _measure_all(
-    experiment: Experiment,
-    plan: list[tuple[Condition, int]],
-    benches: dict[str, Bench],
-    writer: "RunWriter",
-    observer: Observer,
-    watch: Watch,
-    trace: bool,
-    on_late: "OnLate | None",
-) -> None:
-    for condition, repetition in plan:
-        if watch.stopped:
-            break
-        repeated = experiment.file.repetitions > 1
-        label = f"{condition.name}-r{repetition}" if repeated else condition.name
-        bench = benches[condition.bench]
-        observer.measuring(label, bench.planned_ns(condition))
-        assignment = Assignment(
-            condition, label, experiment.deadlines, writer, repetition, trace, on_late
-        )
-        account = bench.measure(assignment, watch)
-        record(writer, observer, condition, repetition, account)
+Plan = list[tuple[Condition, int]]
+"""Conditions and which of their repetitions it is, in the order of measuring."""
+
+
+class _Measuring:
+    """Measures what this machine measures in turn, then all targets at the same time.
+
+    The target that takes the longest leads: the observer is told of it alone.
+
+    Attributes:
+        stopped: Whether it was asked to end early.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        benches: dict[str, Bench],
+        writer: "RunWriter",
+        observer: Observer,
+        trace: bool,
+        on_late: "OnLate | None",
+    ) -> None:
+        self._experiment = experiment
+        self._benches = benches
+        self._writer = writer
+        self._observer = observer
+        self._trace = trace
+        self._on_late = on_late
+        self._watches: list[Watch] = []
+        self.stopped = False
+
+    def stop(self) -> None:
+        """End all that is measured early."""
+        self.stopped = True
+        for each in list(self._watches):
+            each.stop()
+
+    def all_of(self, plan: Plan) -> None:
+        """Measure a plan.
+
+        Raises:
+            OSError: The run cannot be written.
+        """
+        here = [item for item in plan if not item[0].target]
+        names = dict.fromkeys(each.target for each, _ in plan if each.target)
+        targets = [[item for item in plan if item[0].target == name] for name in names]
+        targets.sort(key=self._planned_ns)
+        longest_ns = max(map(self._planned_ns, targets), default=0)
+        self._observer.planned(self._planned_ns(here) + longest_ns)
+        self._in_turn(here, self._observer)
+        if targets:
+            self._at_once(targets[:-1], targets[-1])
+
+    def _planned_ns(self, plan: Plan) -> int:
+        return sum(self._benches[each.place].planned_ns(each) for each, _ in plan)
+
+    def _at_once(self, others: Sequence[Plan], longest: Plan) -> None:
+        called = f"{len(others) + 1} targets: " if others else ""
+        with ThreadPoolExecutor(len(others) + 1) as pool:
+            beside = [pool.submit(self._in_turn, each, None) for each in others]
+            try:
+                self._in_turn(longest, self._observer, called)
+                for each in beside:
+                    each.result()
+            except BaseException:
+                self.stop()
+                raise
+
+    def _in_turn(self, plan: Plan, observer: Observer | None, called: str = "") -> None:
+        watch = Watch(report=observer.update if observer and observer.visible else None)
+        self._watches.append(watch)
+        for condition, repetition in plan:
+            if self.stopped:
+                break
+            repeated = self._experiment.file.repetitions > 1
+            label = f"{condition.name}-r{repetition}" if repeated else condition.name
+            bench = self._benches[condition.place]
+            if observer:
+                observer.measuring(called + label, bench.planned_ns(condition))
+            assignment = Assignment(
+                *(condition, label, self._experiment.deadlines, self._writer, repetition),
+                *(self._trace, self._on_late),
+            )
+            account = bench.measure(assignment, watch)
+            record(self._writer, observer, condition, repetition, account)
 
 
 def record(
     writer: "RunWriter",
-    observer: Observer,
+    observer: Observer | None,
     condition: Condition,
     repetition: int | None,
     account: dict[str, Any],
 ) -> None:
     """Write the account of a measurement into its run; None as repetition: it was not measured."""
     known = {"condition": condition.name, "repetition": repetition, **account}
-    writer.info.conditions.append(known)
     doubts = [*account.get("notes", ()), *([account["reason"]] if "reason" in account else [])]
-    writer.info.notes += [f"{condition.name}: {account['state']}: {doubt}" for doubt in doubts]
-    writer.save()
-    observer.measured(known)
+    with writer.lock:
+        writer.info.conditions.append(known)
+        writer.info.notes += [f"{condition.name}: {account['state']}: {doubt}" for doubt in doubts]
+        writer.save()
+    if observer:
+        observer.measured(known)

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from latenz.allowance import DEFAULT, parse_allowance
 from latenz.benches import BENCHES
+from latenz.benches.host import Host
 from latenz.engines import (
     PROBE_SETTINGS,
     AnyEngineSettings,
@@ -23,13 +24,14 @@ from latenz.errors import BadInput, closest, shown
 from latenz.measuring.condition import Condition
 from latenz.measuring.settings import StackSettings
 from latenz.model import Deadline
+from latenz.remote import TargetUrl
 from latenz.settings import Duration, Settings
 from latenz.stacks import STACKS, AnyStackSettings
 from latenz.stacks.base import StackKind
 from latenz.stress import LOAD_SETTINGS, AnyStressorSettings
 from latenz.toml_file import TomlFile, read_toml
 
-AXES = ("bench", "stack", "stressor", "probe")
+AXES = ("target", "bench", "stack", "stressor", "probe")
 _MOST_CONDITIONS = 10_000
 _LASTS = {
     "simulation": "a simulation lasts until its last interrupt",
@@ -75,9 +77,26 @@ class DeadlineSettings(Settings):
     """Where the limit comes from."""
 
 
+def _url(text: str) -> str:
+    try:
+        TargetUrl.parse(text, "url")
+    except BadInput as mistake:
+        raise ValueError(f"{mistake.what}; {mistake.remedy}") from None
+    return text
+
+
+class TargetSettings(Settings):
+    """Another machine, on which nothing need be installed."""
+
+    url: Annotated[str, AfterValidator(_url)]
+    """Where it is, as for `--on`."""
+
+
 class MatrixSettings(Settings):
     """Every combination of these is a condition."""
 
+    target: Names | None = None
+    """Names of `[target.NAME]` tables; None: this machine."""
     bench: Names = ("host",)
     stack: Names | None = None
     """Names of `[stack.NAME]` tables, or kinds of stack with their defaults; None: the first of
@@ -94,6 +113,8 @@ class ConditionSettings(Settings):
     """One condition besides those of the matrix."""
 
     name: Name
+    target: str | None = None
+    """None: this machine, or what `--on` names."""
     bench: str = "host"
     stack: str | None = None
     """None: the first of the bench."""
@@ -116,6 +137,7 @@ class ExperimentFile(Settings):
     confidence: float = Field(default=0.95, gt=0, lt=1)
     published: tuple[str, ...] = ()
     """Published tables to show beside the measured values, such as "alonso2021.table1"."""
+    target: dict[Name, TargetSettings] = Field(default_factory=dict)
     probe: dict[Name, AnyEngineSettings] = Field(default_factory=dict)
     stressor: dict[Name, AnyStressorSettings] = Field(default_factory=dict)
     stack: dict[Name, AnyStackSettings] = Field(default_factory=dict)
@@ -224,6 +246,7 @@ def _matrix(file: ExperimentFile, where: str) -> list[ConditionSettings]:
         # No load is called idle in a name, as the publications call it.
         words = {
             **combination,
+            "target": combination["target"] or "here",
             "stressor": combination["stressor"].replace("none", "idle"),
             "stack": combination["stack"] or _first_stack(combination["bench"]),
         }
@@ -255,6 +278,7 @@ def _resolve(
     load = file.stressor.get(wanted.stressor) or LOAD_SETTINGS[wanted.stressor].model_validate(
         {"kind": wanted.stressor}
     )
+    target = _target(file, wanted.target, runs_on, where)
     engine = file.probe.get(wanted.probe) or PROBE_SETTINGS[wanted.probe].model_validate(
         {"engine": wanted.probe}
     )
@@ -276,7 +300,23 @@ def _resolve(
         engine=engine,
         duration_ns=_duration(text, wanted, engine, where("duration")),
         folder=text.path.parent,
+        target=wanted.target or "",
+        target_url=target,
     )
+
+
+def _target(file: ExperimentFile, name: str | None, bench: str, where: Callable[[str], str]) -> str:
+    """Return the URL of a condition's target; empty: it names none."""
+    if name is None:
+        return ""
+    _check("target", name, file.target, where("target"))
+    if bench != Host.name:
+        what = f"the bench {bench!r} is on this machine, not on a target"
+        raise BadInput(what, where("bench"), f"leave one of them out, or write {Host.name!r}")
+    if name in BENCHES:
+        what = f"{name!r} is the name of a bench"
+        raise BadInput(what, where("target"), "give the target another name")
+    return file.target[name].url
 
 
 def _system(

@@ -21,6 +21,9 @@ class Condition:
         engine: Settings of the engine.
         duration_ns: How long it is measured each time; 0 for what ends by itself.
         folder: What relative paths in the settings start from.
+        target: Name of the target that it is measured on; empty: this machine, or whatever `--on`
+            names.
+        target_url: Where that target is.
     """
 
     name: str
@@ -33,3 +36,10 @@ class Condition:
     engine: ProbeSettings
     duration_ns: int
     folder: Path
+    target: str = ""
+    target_url: str = ""
+
+    @property
+    def place(self) -> str:
+        """What sample sets call the place where it is measured: the target, or the bench."""
+        return self.target or self.bench

@@ -8,6 +8,7 @@ histogram that is replaced as a whole) until it is turned into Parquet.
 import json
 import os
 import re
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -83,12 +84,14 @@ class RunWriter:
         folder: Where to write what belongs to the run: `folder` as given, or what holds it where
             another user could exchange that (`OwnFolder`).
         info: What `run.json` will hold.
+        lock: Held while it is changed: several targets may be measured at once.
 
     Raises:
         BadInput: The folder exists and is not empty, is another user's, or cannot be written.
     """
 
     def __init__(self, folder: Path, **info: Any) -> None:
+        self.lock = threading.RLock()
         self._own = OwnFolder(folder)
         self.folder = self._own.path
         created = datetime.now(UTC).isoformat(timespec="seconds")
@@ -103,14 +106,15 @@ class RunWriter:
 
     def begin(self, metadata: Metadata) -> Path:
         """Announce a set that will be recorded; return the folder to record it in."""
-        entry = SetEntry(
-            folder=self._free_folder(metadata.name), state="recording", metadata=metadata
-        )
-        path = self.folder / entry.folder
-        path.mkdir(parents=True, exist_ok=True)
-        self.info.sample_sets.append(entry)
-        self.save()
-        return path
+        with self.lock:
+            entry = SetEntry(
+                folder=self._free_folder(metadata.name), state="recording", metadata=metadata
+            )
+            path = self.folder / entry.folder
+            path.mkdir(parents=True, exist_ok=True)
+            self.info.sample_sets.append(entry)
+            self.save()
+            return path
 
     def finish(self, name: str, **changes: object) -> SampleSet | None:
         """Turn what was recorded for a set into Parquet; None if there was nothing.
@@ -119,34 +123,38 @@ class RunWriter:
             name: The set's name, as given to `begin`.
             changes: Metadata that became known during the recording, such as `worst`.
         """
-        entry = self._entry(name)
-        entry.metadata = Metadata.model_validate({**entry.metadata.model_dump(), **changes})
-        recorded = _open_entry(self.folder, entry)
-        if recorded is None:
-            entry.state = "empty"
-            self.save()
-            return None
-        self._store(entry, recorded)
-        return open_parquet(self.folder / entry.folder / "samples.parquet", entry.metadata)
+        with self.lock:
+            entry = self._entry(name)
+            entry.metadata = Metadata.model_validate({**entry.metadata.model_dump(), **changes})
+            recorded = _open_entry(self.folder, entry)
+            if recorded is None:
+                entry.state = "empty"
+                self.save()
+                return None
+            self._store(entry, recorded)
+            return open_parquet(self.folder / entry.folder / "samples.parquet", entry.metadata)
 
     def add(self, sample_set: SampleSet) -> None:
         """Store a whole sample set."""
-        folder = self._free_folder(sample_set.metadata.name)
-        entry = SetEntry(
-            folder=folder, form=sample_set.form, state="recording", metadata=sample_set.metadata
-        )
-        (self.folder / folder).mkdir(parents=True, exist_ok=True)
-        self.info.sample_sets.append(entry)
-        self._store(entry, sample_set)
+        with self.lock:
+            folder = self._free_folder(sample_set.metadata.name)
+            entry = SetEntry(
+                folder=folder, form=sample_set.form, state="recording", metadata=sample_set.metadata
+            )
+            (self.folder / folder).mkdir(parents=True, exist_ok=True)
+            self.info.sample_sets.append(entry)
+            self._store(entry, sample_set)
 
     def close(self, status: Status = "complete") -> None:
         """Write the run's final status."""
-        self.info.status = status
-        self.save()
+        with self.lock:
+            self.info.status = status
+            self.save()
 
     def save(self) -> None:
         """Replace `run.json` by the present state, whole or not at all."""
         with (
+            self.lock,
             replacing(self.folder / "run.json", renewable=False) as partial,
             partial.open("w", encoding="utf-8") as file,
         ):
