@@ -9,7 +9,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import attr
 from labgrid import target_factory
@@ -69,6 +69,7 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
         self._extra: tuple[str, ...] = ()
         self._program: KeptProgram | None = None
         self._monitor: QEMUMonitorProtocol | None = None
+        self._threads: tuple[int, ...] = ()
         self._lines: list[BinaryIO] = []
         self._logs: list[BinaryIO] = []
         self.command: list[str] = []
@@ -148,6 +149,10 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
                 return []
             time.sleep(_PAUSE_S)
 
+    def starved_s(self) -> float:
+        """Return how long the emulator's slowest core was ready and had no processor of ours."""
+        return max((_ready_ns(each) for each in self._threads), default=0) / 1e9
+
     def _ending(self) -> str:
         """Return how the emulator ended."""
         status = self._program.stop() if self._program is not None else 0
@@ -174,6 +179,8 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
             monitor.settimeout(_START_LIMIT_S)
             if payload.real_time_cores:
                 self._switch_on_real_time_core(monitor)
+            cores: Any = monitor.cmd("query-cpus-fast")
+            self._threads = tuple({int(core["thread-id"]) for core in cores})
             monitor.cmd("cont")
         except BadInput:
             raise
@@ -254,6 +261,14 @@ class LatenzEmulatorDriver(Driver, PayloadProtocol):
         lines = [line.strip() for line in text.splitlines() if ": warning: " not in line]
         errors = [line for line in lines if line.startswith("qemu-system-")]
         return next(iter([*errors, *filter(None, reversed(lines))]), "it said nothing")
+
+
+def _ready_ns(thread: int) -> int:
+    """Return how long a thread was ready without running (the kernel's sched-stats.rst)."""
+    try:
+        return int(Path(f"/proc/{thread}/schedstat").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0
 
 
 def _log_name(number: int) -> str:

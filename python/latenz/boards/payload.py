@@ -43,8 +43,9 @@ class Payload:
         logic: What an emulated board has in its programmable logic; a real one's is loaded before.
         tick_us: Longest time, in virtual microseconds, that an emulated core runs while others
             wait for their turn; None for no limit. It costs wall time and nothing in the guest.
-        boot_limit_s: Wall time until the first frame must have arrived.
-        limit_s: Wall time until the last frame must have arrived.
+        boot_limit_s: Wall time until the first frame must have arrived, less what others took
+            of the processors of this machine.
+        limit_s: The same, until the last frame must have arrived.
     """
 
     kernel: Path

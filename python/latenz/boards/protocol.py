@@ -35,6 +35,10 @@ class PayloadProtocol(PowerProtocol):
             BadInput: The board is gone.
         """
 
+    def starved_s(self) -> float:
+        """Return how long it has waited for a processor that others had: an emulator does."""
+        return 0.0
+
     @abstractmethod
     def identity(self) -> dict[str, str]:
         """Return what, besides the payload, decides what will be measured: tools and versions."""
