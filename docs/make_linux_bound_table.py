@@ -1,6 +1,6 @@
-"""Prints the bounds of a run of experiments/linux-bound.toml as the table of docs/linux-bound.md.
+"""Prints the bounds of runs of experiments/linux-bound.toml as the table of docs/linux-bound.md.
 
-Usage: .venv/bin/python docs/make_linux_bound_table.py RUN
+Usage: .venv/bin/python docs/make_linux_bound_table.py RUN...
 """
 
 import sys
@@ -36,9 +36,9 @@ def row(each: Observation) -> float:
     return ratio
 
 
-def main(run: Path) -> None:
+def main(runs: list[Path]) -> None:
     """Print a table for each kernel, and what all of its rows have in common."""
-    observations = observations_of([run])
+    observations = observations_of(runs)
     for mode in sorted({each.windows.preemption for each in observations}):
         rows = [each for each in observations if each.windows.preemption == mode]
         sys.stdout.write(f"\n{rows[0].windows.kernel} ({mode}):\n\n")
@@ -61,4 +61,4 @@ def main(run: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main([Path(each) for each in sys.argv[1:]])
