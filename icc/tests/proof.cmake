@@ -6,6 +6,14 @@ target_link_libraries(latenz-icc-torture PRIVATE latenz::icc)
 target_compile_options(latenz-icc-torture PRIVATE -O2)
 add_test(NAME icc_torture COMMAND latenz-icc-torture --bytes 1024 --reads 300000)
 
+# Two processes that wait for each other asleep: 10^5 messages, and about as many sleeps, each.
+add_executable(latenz-icc-sleep ${CMAKE_CURRENT_LIST_DIR}/torture_sleep.cpp)
+target_link_libraries(latenz-icc-sleep PRIVATE latenz::icc)
+target_compile_options(latenz-icc-sleep PRIVATE -O2)
+foreach(channel mailbox exchange ring)
+  add_test(NAME icc_sleep_${channel} COMMAND latenz-icc-sleep torture ${channel} 100000)
+endforeach()
+
 add_executable(latenz-icc-tsan ${CMAKE_CURRENT_LIST_DIR}/tsan_hammer.cpp)
 target_link_libraries(latenz-icc-tsan PRIVATE latenz::icc Threads::Threads)
 target_compile_options(latenz-icc-tsan PRIVATE -O1 -fsanitize=thread)

@@ -28,6 +28,7 @@ enum class Kind : std::uint8_t {
   choice,         // any number below `value`: a free choice of the test
   note,           // a test's own variable `word` takes `value`, together with the access before it
   recall,         // reads such a variable, together with the access after it
+  await,          // goes on as soon as such a variable is 0
 };
 
 struct Access {

@@ -381,9 +381,9 @@ void Explorer::describe(Machine& machine, const Search& search, std::uint32_t la
 }
 
 std::string Explorer::described(const Participant& who, const Access& what, std::uint32_t value) {
-  static constexpr std::array names = {"load",          "store", "full fence", "acquire fence",
-                                       "release fence", "read",  "write",      "choice",
-                                       "note",          "recall"};
+  static constexpr std::array names = {"load",          "store",  "full fence", "acquire fence",
+                                       "release fence", "read",   "write",      "choice",
+                                       "note",          "recall", "await"};
   char line[120];
   const char* const name = names[static_cast<std::size_t>(what.kind)];
   switch (what.kind) {

@@ -151,6 +151,7 @@ bool Machine::is_local(const Access& wanted) const {
 
 std::uint32_t Machine::outcomes(const State& state, int thread, const Access& wanted) const {
   if (wanted.kind == Kind::choice) return wanted.value;
+  if (wanted.kind == Kind::await) return state.variables[wanted.word] == 0 ? 1 : 0;
   const bool atomic = wanted.kind == Kind::load || wanted.kind == Kind::store;
   if (!atomic || model_ == Model::interleaving || word(wanted).role != Role::atomic) return 1;
   const int location = word(wanted).index;
@@ -197,6 +198,7 @@ std::optional<std::uint32_t> Machine::happen(State& state, int thread, const Acc
       state.variables[wanted.word] = wanted.value;
       return 0;
     case Kind::recall:
+    case Kind::await:
       return state.variables[wanted.word];
   }
   return std::nullopt;

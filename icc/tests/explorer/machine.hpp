@@ -83,7 +83,7 @@ class Machine {
     return !of_word || word(wanted).role > Role::own;
   }
 
-  // In how many ways can this access come out?
+  // In how many ways can this access come out? 0: not yet.
   [[nodiscard]] std::uint32_t outcomes(const State& state, int thread, const Access& wanted) const;
 
   // One of them happens. The value read; nothing if it is a data race.

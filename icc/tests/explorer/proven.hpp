@@ -36,7 +36,8 @@ inline Report prove(const std::string& what, Model model, const std::function<Re
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   EXPECT_TRUE(report.passed()) << what << ": " << told(report);
   std::cout << "explored | " << what << " | " << name_of(model) << " | " << report.states << " | "
-            << report.transitions << " | " << report.ends << " | " << taken.count() << " s\n";
+            << report.transitions << " | " << report.ends << " | " << taken.count() << " s"
+            << std::endl;
   return report;
 }
 

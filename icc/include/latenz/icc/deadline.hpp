@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deadlines of waiting calls. Anything with `bool expired()` is one; it is asked once in
-// `Wait::looks_per_check` looks.
+// `Wait::looks_per_check` looks. One that also has `left_ns()` is kept to the point by a policy
+// that sleeps; another is overrun by at most its `longest_sleep_ns`.
 #pragma once
 
 #include <concepts>
@@ -40,6 +41,11 @@ struct Until {
 
   static Until after(std::int64_t duration_ns) noexcept { return {Clock::now_ns() + duration_ns}; }
   [[nodiscard]] bool expired() const noexcept { return Clock::now_ns() >= time_ns; }
+  /// Until then; 0 from then on.
+  [[nodiscard]] std::int64_t left_ns() const noexcept {
+    const std::int64_t now_ns = Clock::now_ns();
+    return time_ns > now_ns ? time_ns - now_ns : 0;
+  }
 };
 
 }  // namespace latenz::icc

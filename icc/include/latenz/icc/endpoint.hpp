@@ -2,6 +2,7 @@
 // What all endpoints do: come, go, wait for the other side and notice what happens to it.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -26,12 +27,21 @@ class Peer {
     return Access<P>::load_acquire(side_->presence.epoch);
   }
   [[nodiscard]] std::uint32_t known_epoch() const noexcept { return epoch_; }
+  /// Not so: it has left, and what it wrote before is there.
   [[nodiscard]] bool open() const noexcept {
-    return Access<P>::load_relaxed(side_->presence.open) != 0;
+    return Access<P>::load_acquire(side_->presence.open) != 0;
   }
-  [[nodiscard]] std::uint32_t beats() const noexcept {
-    return Access<P>::load_relaxed(side_->pulse.beats);
+  /// What changes while it lives and waits.
+  [[nodiscard]] std::uint32_t signs_of_life() const noexcept {
+    const std::uint32_t beats = Access<P>::load_relaxed(side_->pulse.beats);
+    if constexpr (Sleeping<typename P::Wait>) {
+      return beats + Access<P>::load_relaxed(side_->pulse.rings);
+    } else {
+      return beats;
+    }
   }
+  /// The word on which those sleep who wait for this side.
+  [[nodiscard]] std::uint32_t& rings() const noexcept { return side_->pulse.rings; }
 
   /// Whether the peer is another incarnation than last time; its first coming is no restart.
   bool restarted() noexcept { return turned_into(epoch()); }
@@ -61,13 +71,6 @@ class Endpoint {
     Access<P>::store_relaxed(side_->pulse.beats, beats_);
   }
 
-  /// Leaves: the other side's calls answer `peer_gone` from now on. Wait-free.
-  void close() noexcept {
-    if (side_ != nullptr) {
-      Access<P>::store_release(side_->presence.open, 0);
-    }
-  }
-
   /// Which incarnation of this side this is, from 1.
   [[nodiscard]] std::uint32_t epoch() const noexcept { return epoch_; }
 
@@ -86,11 +89,34 @@ class Endpoint {
         beats_{Access<P>::load_relaxed(side_->pulse.beats)},
         dropped_{Access<P>::load_relaxed(side_->presence.dropped)} {}
 
-  /// Shows this incarnation to the other side; the last step of attaching.
-  void enter() noexcept {
+  [[nodiscard]] Side* own_side() const noexcept { return side_; }
+  [[nodiscard]] Side* first_side(const Shape& shape) const noexcept {
+    return &Header<P>{memory_}.side(fields(shape), 0);
+  }
+
+  /// Shows this incarnation to the other side.
+  void show() noexcept {
+    if constexpr (Sleeping<typename P::Wait>) {  // an earlier one may have died asleep
+      Access<P>::store_relaxed(side_->pulse.asleep, 0);
+    }
     Access<P>::store_relaxed(side_->presence.open, 1);
     Access<P>::store_release(side_->presence.epoch, epoch_);
-    P::Wait::notify();
+  }
+
+  /// Wakes those of the sides [first, end) that sleep, all of which sleep on this side's word.
+  /// After a store that they may be waiting for: of the fence here and the one of `sleep`, one
+  /// comes first. Either a sleeper sees that store at its last look, or it is seen here to be
+  /// asleep.
+  void ring(Side* first, const Side* end) noexcept {
+    P::Order::full_fence();
+    for (Side* side = first; side != end; ++side) {
+      if (Access<P>::load_relaxed(side->pulse.asleep) != 0) {
+        std::uint32_t& rings = side_->pulse.rings;
+        Access<P>::store_relaxed(rings, Access<P>::load_relaxed(rings) + 1);
+        P::Wait::Bell::wake(rings);
+        return;
+      }
+    }
   }
 
   [[nodiscard]] bool is_restart() const noexcept { return epoch_ != 1; }
@@ -121,7 +147,11 @@ class Endpoint {
         if (ready()) {
           return Result::ok;
         }
-        P::Wait::pause();
+        if constexpr (Sleeping<typename P::Wait>) {
+          sleep(peer, ready, deadline);
+        } else {
+          P::Wait::pause();
+        }
       }
       const bool late = deadline.expired();
       if (late || check % P::Wait::checks_per_beat == 0) {
@@ -147,10 +177,39 @@ class Endpoint {
     return (epoch & 0xFFU) == 0 ? epoch + 1 : epoch;
   }
 
+  /// Sleeps until the peer rings, the deadline, or for the longest sleep; not at all if the last
+  /// look tells that there is nothing to wait for any more. Whoever rings after the peer's count
+  /// was read makes the bell return at once; whoever stored before it could see this side asleep is
+  /// seen by the last look (`ring`).
+  template <class Ready, Deadline D>
+  void sleep(const Peer<P>& peer, Ready& ready, D& deadline) noexcept {
+    const std::uint32_t rings = Access<P>::load_relaxed(peer.rings());
+    Access<P>::store_relaxed(side_->pulse.asleep, 1);
+    P::Order::full_fence();
+    if (!ready() && look_at(peer) == Result::ok) {
+      P::Wait::Bell::wait(peer.rings(), rings, longest_sleep_ns(deadline));
+    }
+    Access<P>::store_relaxed(side_->pulse.asleep, 0);
+  }
+
+  template <Deadline D>
+  static std::int64_t longest_sleep_ns(D& deadline) noexcept {
+    constexpr std::int64_t longest_ns = P::Wait::longest_sleep_ns;
+    if constexpr (requires { deadline.left_ns(); }) {
+      return std::min<std::int64_t>(longest_ns, deadline.left_ns());
+    } else {
+      return longest_ns;
+    }
+  }
+
   /// Gives a sign of life, and looks what has become of the peer. Rarely, since it moves lines that
   /// nobody needs for the message itself.
   Result look_after(const Peer<P>& peer) noexcept {
     beat();
+    return look_at(peer);
+  }
+
+  Result look_at(const Peer<P>& peer) const noexcept {
     if (formatted_anew()) {
       return Result::layout_changed;
     }
@@ -166,9 +225,9 @@ class Endpoint {
   /// Whether the peer has given no sign of life for long.
   static bool is_silent(const Peer<P>& peer, std::uint32_t& heard,
                         std::uint32_t& silent_beats) noexcept {
-    const std::uint32_t beats = peer.beats();
-    silent_beats = beats == heard ? silent_beats + 1 : 0;
-    heard = beats;
+    const std::uint32_t signs = peer.signs_of_life();
+    silent_beats = signs == heard ? silent_beats + 1 : 0;
+    heard = signs;
     return silent_beats >= P::Wait::silent_beats;
   }
 
@@ -233,12 +292,42 @@ class Openable : public Endpoint<P> {
     }
   }
 
+  /// Leaves: the other side's calls answer `peer_gone` from now on. Wait-free.
+  void close() noexcept {
+    if (this->own_side() != nullptr) {
+      Access<P>::store_release(this->own_side()->presence.open, 0);
+      notify();
+    }
+  }
+
  protected:
   // Protected, not private: an exchange has a class in between.
   // NOLINTBEGIN(bugprone-crtp-constructor-accessibility)
   Openable() = default;
   Openable(void* memory, std::size_t side) noexcept : Endpoint<P>{memory, Channel::shape, side} {}
   // NOLINTEND(bugprone-crtp-constructor-accessibility)
+
+  /// Shows this incarnation to the other side; the last step of attaching.
+  void enter() noexcept {
+    this->show();
+    notify();
+  }
+
+  /// Follows each store that another side may be waiting for. Side 0 and the others wait for each
+  /// other, those others not among themselves.
+  void notify() noexcept {
+    if constexpr (!Sleeping<typename P::Wait>) {
+      P::Wait::notify();
+    } else if constexpr (Channel::shape.readers != 0) {
+      Side* const first = this->first_side(Channel::shape);
+      Side* const others = first + 1;
+      if (this->own_side() == first) {
+        this->ring(others, others + Channel::shape.readers);
+      } else {
+        this->ring(first, others);
+      }
+    }
+  }
 
  private:
   static Problem check(void* memory, std::size_t size, Index... index) noexcept {

@@ -75,7 +75,7 @@ class Exchange {
     void pass(std::uint32_t steps) noexcept {
       word_ = this->epoch() << 24U | ((word_ + steps) & count_mask);
       A::store_release(*shared_word_, word_);
-      P::Wait::notify();
+      this->notify();
     }
 
     [[nodiscard]] bool word_is_of(std::uint32_t epoch) const noexcept {

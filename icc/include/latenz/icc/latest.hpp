@@ -139,7 +139,7 @@ class Latest {
       latest_ = pair_;
       A::store_release(data_.control().latest, pair_ + 1);
       A::store_release(data_.control().updates, number_);
-      P::Wait::notify();
+      this->notify();
     }
 
     /// Number of the newest value, from 1 and wrapping; a restarted writer goes on.

@@ -115,7 +115,7 @@ class Mailbox {
       count_ = (count_ + 1) & count_mask;
       A::write(slot_.payload, &message, sizeof message);
       A::store_release(*slot_.written, this->epoch() << 24U | count_);
-      P::Wait::notify();
+      this->notify();
     }
 
     Slot slot_;
@@ -214,7 +214,7 @@ class Mailbox {
     void acknowledge(std::uint32_t written) noexcept {
       count_ = written & count_mask;
       A::store_release(*slot_.taken, count_);
-      P::Wait::notify();
+      this->notify();
     }
 
     Slot slot_;

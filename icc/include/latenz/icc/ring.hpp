@@ -321,7 +321,7 @@ class Ring {
     void tell(std::uint32_t count) noexcept {
       number_ += count;
       A::store_release(data_.head(), number_);
-      P::Wait::notify();
+      this->notify();
     }
 
     Data data_;
@@ -413,6 +413,7 @@ class Ring {
       this->enter();
       P::Order::full_fence();  // from here on the writer waits for this reader
       go_to_newest();
+      this->notify();
     }
 
     void go_to_newest() noexcept {
@@ -470,7 +471,7 @@ class Ring {
       }
       number_ += count;
       A::store_release(*taken_, number_);
-      P::Wait::notify();
+      this->notify();
       return Result::ok;
     }
 

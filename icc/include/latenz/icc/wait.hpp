@@ -8,6 +8,9 @@
 //   checks_per_beat    such checks between two signs of life given and looked for
 //   silent_beats       looks for a sign of life in vain after which a call without deadline ends:
 //                      some seconds with `Pause` on one machine
+//
+// or, if it sleeps, has a `Bell` in place of `notify`: then the channel itself sees to it that no
+// wake-up is lost (`detail::Endpoint::sleep`).
 #pragma once
 
 #include <cstdint>
@@ -72,5 +75,41 @@ struct WaitHook : Spin {
   static void pause() noexcept { pause_function(); }
   static void notify() noexcept { notify_function(); }
 };
+
+/// Sleeps until the other side rings. `Bell` provides
+///   wait(word, value, longest_ns)   sleeps while `word` in shared memory has this value, until
+///                                   `wake`, at most so long; may return early
+///   wake(word)                      wakes all who sleep on this word
+/// under Linux `Futex` (linux_wait.hpp).
+///
+/// Nobody sleeps longer than `longest_ns` without a look: so a dead peer is noticed, and so is what
+/// comes from a peer that does not ring because its policy is another one, or its processor cannot.
+/// Each write costs a fence and a look at who sleeps; ringing is a call of the system.
+template <class BellPolicy, std::int64_t longest_ns = 10'000'000>
+struct Sleep {
+  static_assert(longest_ns >= 1000 && longest_ns <= 1'000'000'000,
+                "a sleep takes microseconds, and a sign of life is given each second");
+
+  using Bell = BellPolicy;
+  static constexpr std::int64_t longest_sleep_ns = longest_ns;
+  static constexpr std::uint32_t looks_per_check = 1;
+  static constexpr std::uint32_t checks_per_beat = 1;
+  static constexpr std::uint32_t silent_beats =
+      static_cast<std::uint32_t>(5'000'000'000 / longest_ns);
+
+  /// Where there is nobody yet who could ring.
+  static void pause() noexcept {
+    std::uint32_t nobodys = 0;
+    Bell::wait(nobodys, 0, longest_ns < 1'000'000 ? longest_ns : 1'000'000);
+  }
+};
+
+namespace detail {
+
+/// Whether a wait policy sleeps.
+template <class WaitPolicy>
+concept Sleeping = requires { typename WaitPolicy::Bell; };
+
+}  // namespace detail
 
 }  // namespace latenz::icc

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two processes that wait for each other asleep: is a wake-up ever lost, and what waiting costs.
+//
+//   latenz-icc-sleep torture mailbox|exchange|ring MESSAGES
+//   latenz-icc-sleep cost pause|yield|sleep CALLS PERIOD_US
+//
+// torture: nobody wakes by himself, so that who is not woken stands still, which ends the program
+// after a minute with exit code 1. Random delays before each call move both sides against each
+// other. Prints JSON: messages, sleeps (voluntary context switches of both), rings.
+//
+// cost: a client calls once a period and a server answers, by an exchange with this wait policy.
+// Prints JSON: percentiles of a call's time, and both processes' processor time in all.
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+#include <vector>
+
+#include "latenz/icc.hpp"
+#include "latenz/icc/linux_memory.hpp"
+#include "latenz/icc/linux_wait.hpp"
+
+namespace latenz::icc {
+namespace {
+
+constexpr unsigned patience_s = 60;
+constexpr std::uint32_t messages_per_sign = 1U << 14U;
+
+constexpr std::int64_t second_ns = 1'000'000'000;
+
+/// Who may sleep for a whole second sleeps until it is woken, however long that is.
+struct Endless {
+  static inline std::uint64_t rings = 0;
+
+  static void wait(std::uint32_t& word, std::uint32_t value, std::int64_t longest_ns) noexcept {
+    Futex::wait(word, value, longest_ns == second_ns ? 10 * patience_s * second_ns : longest_ns);
+  }
+  static void wake(std::uint32_t& word) noexcept {
+    ++rings;
+    Futex::wake(word);
+  }
+};
+using Asleep = Platform<Coherent, StandardOrder, Sleep<Endless, second_ns>>;
+
+struct Number {
+  std::uint32_t value;
+  std::uint32_t again;
+};
+
+[[noreturn]] void stop(const char* what) {
+  std::fprintf(stderr, "latenz-icc-sleep: %s\n", what);
+  std::exit(1);
+}
+
+void require(bool holds, const char* what) {
+  if (!holds) stop(what);
+}
+
+void stands_still(int /*signal*/) {
+  constexpr std::string_view told = "latenz-icc-sleep: nothing for a minute: a wake-up was lost\n";
+  const ssize_t ignored = write(STDERR_FILENO, told.data(), told.size());
+  _exit(ignored == 0 ? 2 : 1);
+}
+
+/// Waits a random while, mostly none, at most some microseconds.
+class Delay {
+ public:
+  explicit Delay(std::uint32_t seed) : state_{seed} {}
+  void operator()() {
+    state_ ^= state_ << 13U;
+    state_ ^= state_ >> 17U;
+    state_ ^= state_ << 5U;
+    for (std::uint32_t left = (state_ & 3U) == 0 ? state_ >> 4U & 1023U : 0; left != 0; --left)
+      asm volatile("" ::: "memory");
+  }
+
+ private:
+  std::uint32_t state_;
+};
+
+/// Counts messages, and sets the alarm anew.
+void count(std::uint32_t message) {
+  if (message % messages_per_sign == 1) alarm(patience_s);
+}
+
+/// What both processes share besides the channel.
+struct Beside {
+  std::atomic<std::uint32_t> attached;
+  std::uint64_t rings_of_second;
+};
+Beside* beside = nullptr;
+
+void await_second() {
+  while (beside->attached == 0) sched_yield();
+}
+
+struct MailboxOfNumbers {
+  using Channel = Mailbox<Number, Asleep>;
+  static void first(void* memory, std::uint32_t messages) {
+    auto writer = *Channel::Writer::create(memory, Channel::bytes, "tortured");
+    Delay delay{1};
+    for (std::uint32_t n = 1; n <= messages; ++n) {
+      count(n);
+      delay();
+      require(writer.write({n, ~n}) == Result::ok, "a message could not be written");
+    }
+  }
+  static void second(void* memory, std::uint32_t messages) {
+    auto reader = *Channel::Reader::attach_until(memory, Channel::bytes, Never{});
+    Delay delay{2};
+    Number got{};
+    for (std::uint32_t n = 1; n <= messages; ++n) {
+      count(n);
+      delay();
+      require(reader.read(got) == Result::ok, "a message could not be read");
+      require(got.value == n && got.again == ~n, "not the next message");
+    }
+  }
+};
+
+struct RingOfNumbers {
+  using Channel = Ring<Number, 4, 1, Asleep>;
+  static void first(void* memory, std::uint32_t messages) {
+    auto writer = *Channel::Writer::create(memory, Channel::bytes, "tortured");
+    await_second();  // a ring waits for nobody who is not there
+    Delay delay{1};
+    for (std::uint32_t n = 1; n <= messages; ++n) {
+      count(n);
+      delay();
+      require(writer.write({n, ~n}) == Result::ok, "a message could not be written");
+    }
+  }
+  static void second(void* memory, std::uint32_t messages) {
+    auto reader = *Channel::Reader::attach_until(memory, Channel::bytes, Never{}, 0U);
+    Delay delay{2};
+    beside->attached = 1;
+    Number got{};
+    for (std::uint32_t n = 1; n <= messages; ++n) {
+      count(n);
+      delay();
+      require(reader.read(got) == Result::ok, "a message could not be read");
+      require(got.value == n && got.again == ~n, "not the next message");
+    }
+  }
+};
+
+struct ExchangeOfNumbers {
+  using Channel = Exchange<Number, Number, Asleep>;
+  static void first(void* memory, std::uint32_t messages) {
+    auto client = *Channel::Client::create(memory, Channel::bytes, "tortured");
+    Delay delay{1};
+    Number reply{};
+    for (std::uint32_t n = 1; n <= messages; ++n) {
+      count(n);
+      delay();
+      require(client.call({n, ~n}, reply) == Result::ok, "a call was not answered");
+      require(reply.value == ~n && reply.again == n, "another call's reply");
+    }
+  }
+  static void second(void* memory, std::uint32_t messages) {
+    auto server = *Channel::Server::attach_until(memory, Channel::bytes, Never{});
+    Delay delay{2};
+    for (std::uint32_t n = 1; n <= messages; ++n) {
+      count(n);
+      delay();
+      const Result result = server.serve([](const Number& request) {
+        return Number{.value = request.again, .again = request.value};
+      });
+      require(result == Result::ok, "no request came");
+    }
+  }
+};
+
+/// Memory that this process and its children share.
+LinuxMemory shared_memory(std::size_t bytes) {
+  char name[32];
+  std::snprintf(name, sizeof name, "/latenz-icc-sleep-%d", static_cast<int>(getpid()));
+  LinuxMemory memory = LinuxMemory::create_shared(name, bytes);
+  LinuxMemory::remove_shared(name);
+  if (!memory) stop(memory.problem());
+  return memory;
+}
+
+rusage used(int whose) {
+  rusage told{};
+  getrusage(whose, &told);
+  return told;
+}
+
+/// Runs both sides, the second one in a child; what the child was used for is `RUSAGE_CHILDREN`'s.
+template <class First, class Second>
+void run_both(First first, Second second) {
+  const pid_t child = fork();
+  require(child >= 0, "cannot fork");
+  if (child == 0) {
+    second();
+    std::_Exit(0);
+  }
+  first();
+  int status = 0;
+  waitpid(child, &status, 0);
+  require(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the other side failed");
+}
+
+template <class Numbers>
+void torture(std::uint32_t messages) {
+  constexpr std::size_t bytes = detail::whole_lines(Numbers::Channel::bytes);
+  const LinuxMemory memory = shared_memory(bytes + line_bytes);
+  beside = reinterpret_cast<Beside*>(static_cast<std::byte*>(memory.data()) + bytes);
+  std::signal(SIGALRM, stands_still);
+  const std::int64_t begin_ns = MonotonicClock::now_ns();
+  run_both([&] { Numbers::first(memory.data(), messages); },
+           [&] {
+             Numbers::second(memory.data(), messages);
+             beside->rings_of_second = Endless::rings;
+           });
+  const std::int64_t taken_ns = MonotonicClock::now_ns() - begin_ns;
+  std::printf("{\"messages\": %u, \"sleeps\": %ld, \"rings\": %llu, \"taken_ns\": %lld}\n",
+              messages, used(RUSAGE_SELF).ru_nvcsw + used(RUSAGE_CHILDREN).ru_nvcsw,
+              static_cast<unsigned long long>(Endless::rings + beside->rings_of_second),
+              static_cast<long long>(taken_ns));
+}
+
+std::int64_t cpu_ns(int whose) {
+  const rusage told = used(whose);
+  const auto ns = [](const timeval& time) {
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + std::int64_t{time.tv_usec} * 1000;
+  };
+  return ns(told.ru_utime) + ns(told.ru_stime);
+}
+
+void sleep_until(std::int64_t time_ns) {
+  const timespec until{time_ns / 1'000'000'000, time_ns % 1'000'000'000};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
+}
+
+template <class Wait>
+void cost(std::uint32_t calls, std::uint32_t period_us) {
+  using Channel = Exchange<Number, Number, Platform<Coherent, StandardOrder, Wait>>;
+  const LinuxMemory memory = shared_memory(Channel::bytes);
+  std::vector<std::int64_t> took_ns;
+  took_ns.reserve(calls);
+  const auto ask = [&] {
+    auto client = *Channel::Client::create(memory.data(), Channel::bytes, "asked");
+    std::int64_t next_ns = MonotonicClock::now_ns();
+    Number reply{};
+    for (std::uint32_t n = 0; n < calls; ++n) {
+      sleep_until(next_ns += std::int64_t{period_us} * 1000);
+      const std::int64_t begin_ns = MonotonicClock::now_ns();
+      require(client.call({n, 0}, reply) == Result::ok, "a call was not answered");
+      took_ns.push_back(MonotonicClock::now_ns() - begin_ns);
+    }
+    client.close();
+  };
+  const auto answer = [&] {
+    auto server = *Channel::Server::attach_until(memory.data(), Channel::bytes, Never{});
+    while (server.serve([](const Number& request) { return request; }) == Result::ok) {
+    }
+  };
+  const std::int64_t begin_ns = MonotonicClock::now_ns();
+  run_both(ask, answer);
+  const std::int64_t taken_ns = MonotonicClock::now_ns() - begin_ns;
+  std::ranges::sort(took_ns);
+  std::printf(
+      "{\"calls\": %u, \"p50_ns\": %lld, \"p99_ns\": %lld, \"max_ns\": %lld, "
+      "\"taken_ns\": %lld, \"cpu_ns\": %lld}\n",
+      calls, static_cast<long long>(took_ns[calls / 2]),
+      static_cast<long long>(took_ns[calls * std::size_t{99} / 100]),
+      static_cast<long long>(took_ns.back()), static_cast<long long>(taken_ns),
+      static_cast<long long>(cpu_ns(RUSAGE_SELF) + cpu_ns(RUSAGE_CHILDREN)));
+}
+
+bool number_of(const char* text, std::uint32_t& number) {
+  const char* const end = text + std::strlen(text);
+  const auto read = std::from_chars(text, end, number);
+  return read.ec == std::errc{} && read.ptr == end && number != 0;
+}
+
+bool run(int words, char** word) {
+  std::uint32_t count = 0;
+  std::uint32_t period_us = 0;
+  if (words < 4 || !number_of(word[3], count)) return false;
+  const std::string_view what{word[1]};
+  const std::string_view which{word[2]};
+  if (what == "torture" && words == 4) {
+    if (which == "mailbox") return torture<MailboxOfNumbers>(count), true;
+    if (which == "exchange") return torture<ExchangeOfNumbers>(count), true;
+    if (which == "ring") return torture<RingOfNumbers>(count), true;
+  }
+  if (what == "cost" && words == 5 && number_of(word[4], period_us)) {
+    if (which == "pause") return cost<Pause>(count, period_us), true;
+    if (which == "yield") return cost<Yield>(count, period_us), true;
+    if (which == "sleep") return cost<Sleep<Futex>>(count, period_us), true;
+  }
+  return false;
+}
+
+}  // namespace
+}  // namespace latenz::icc
+
+int main(int words, char** word) {
+  if (latenz::icc::run(words, word)) return 0;
+  std::fprintf(stderr,
+               "latenz-icc-sleep: say torture mailbox|exchange|ring MESSAGES, or "
+               "cost pause|yield|sleep CALLS PERIOD_US\n");
+  return 2;
+}
