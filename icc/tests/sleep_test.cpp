@@ -50,7 +50,7 @@ static_assert(std::is_same_v<Platform<>::Wait, Pause>);
 
 TEST(Sleep, DeadlineIsKept) {
   Memory<Box> memory;
-  [[maybe_unused]] auto writer = memory.create_writer();
+  [[maybe_unused]] const auto writer = memory.create_writer();
   auto reader = memory.attach_reader();
   Sample sample{};
   const std::int64_t begin_ns = MonotonicClock::now_ns();
@@ -62,7 +62,7 @@ TEST(Sleep, DeadlineIsKept) {
 
 TEST(Sleep, CostsNoProcessorTime) {
   Memory<Box> memory;
-  [[maybe_unused]] auto writer = memory.create_writer();
+  [[maybe_unused]] const auto writer = memory.create_writer();
   auto reader = memory.attach_reader();
   Sample sample{};
   rusage before{};
@@ -186,14 +186,17 @@ TEST(Sleep, DeathAndRestartOfAPeer) {
   auto client = *Servo::Client::create(memory.data(), memory.size(), "servo");
   const auto start_server = [&](bool answers) {
     const pid_t child = fork();
-    if (child != 0) return child;
+    if (child != 0) {
+      return child;
+    }
     auto server = *Servo::Server::attach(memory.data(), memory.size());
     Sample request{};
-    while (server.take_until(request, Never{}) == Result::ok)
-      if (answers)
-        server.answer(request);
-      else
+    while (server.take_until(request, Never{}) == Result::ok) {
+      if (!answers) {
         pause();  // until it is killed
+      }
+      server.answer(request);
+    }
     std::_Exit(0);
   };
   Sample reply{};
@@ -219,9 +222,10 @@ TEST(Sleep, DeathAndRestartOfAPeer) {
 
 TEST(Sleep, ChannelFormattedAnewIsNoticed) {
   Memory<Servo> memory;
-  [[maybe_unused]] auto writer = *Box::Writer::create(memory.all.data(), memory.all.size(), "box");
+  [[maybe_unused]] const auto writer =
+      *Box::Writer::create(memory.all.data(), memory.all.size(), "box");
   auto reader = *Box::Reader::attach(memory.all.data(), memory.all.size());
-  [[maybe_unused]] auto client =
+  [[maybe_unused]] const auto client =
       *Servo::Client::create(memory.all.data(), memory.all.size(), "servo");
   Sample sample{};
   EXPECT_EQ(reader.read_until(sample, in(10'000 * ms)), Result::layout_changed);

@@ -34,7 +34,7 @@
 namespace latenz::icc {
 namespace {
 
-constexpr unsigned patience_s = 60;
+constexpr std::uint8_t patience_s = 60;
 constexpr std::uint32_t messages_per_sign = 1U << 14U;
 
 constexpr std::int64_t second_ns = 1'000'000'000;
@@ -44,7 +44,7 @@ struct Endless {
   static inline std::uint64_t rings = 0;
 
   static void wait(std::uint32_t& word, std::uint32_t value, std::int64_t longest_ns) noexcept {
-    Futex::wait(word, value, longest_ns == second_ns ? 10 * patience_s * second_ns : longest_ns);
+    Futex::wait(word, value, longest_ns == second_ns ? second_ns * patience_s * 10 : longest_ns);
   }
   static void wake(std::uint32_t& word) noexcept {
     ++rings;
@@ -226,10 +226,10 @@ void torture(std::uint32_t messages) {
              beside->rings_of_second = Endless::rings;
            });
   const std::int64_t taken_ns = MonotonicClock::now_ns() - begin_ns;
+  const std::uint64_t rings = Endless::rings + beside->rings_of_second;
   std::printf("{\"messages\": %u, \"sleeps\": %ld, \"rings\": %llu, \"taken_ns\": %lld}\n",
               messages, used(RUSAGE_SELF).ru_nvcsw + used(RUSAGE_CHILDREN).ru_nvcsw,
-              static_cast<unsigned long long>(Endless::rings + beside->rings_of_second),
-              static_cast<long long>(taken_ns));
+              static_cast<unsigned long long>(rings), static_cast<long long>(taken_ns));
 }
 
 std::int64_t cpu_ns(int whose) {
@@ -272,6 +272,7 @@ void cost(std::uint32_t calls, std::uint32_t period_us) {
   const std::int64_t begin_ns = MonotonicClock::now_ns();
   run_both(ask, answer);
   const std::int64_t taken_ns = MonotonicClock::now_ns() - begin_ns;
+  const std::int64_t used_ns = cpu_ns(RUSAGE_SELF) + cpu_ns(RUSAGE_CHILDREN);
   std::ranges::sort(took_ns);
   std::printf(
       "{\"calls\": %u, \"p50_ns\": %lld, \"p99_ns\": %lld, \"max_ns\": %lld, "
@@ -279,7 +280,7 @@ void cost(std::uint32_t calls, std::uint32_t period_us) {
       calls, static_cast<long long>(took_ns[calls / 2]),
       static_cast<long long>(took_ns[calls * std::size_t{99} / 100]),
       static_cast<long long>(took_ns.back()), static_cast<long long>(taken_ns),
-      static_cast<long long>(cpu_ns(RUSAGE_SELF) + cpu_ns(RUSAGE_CHILDREN)));
+      static_cast<long long>(used_ns));
 }
 
 bool number_of(const char* text, std::uint32_t& number) {
@@ -288,7 +289,7 @@ bool number_of(const char* text, std::uint32_t& number) {
   return read.ec == std::errc{} && read.ptr == end && number != 0;
 }
 
-bool run(int words, char** word) {
+bool run(int words, char* const* word) {
   std::uint32_t count = 0;
   std::uint32_t period_us = 0;
   if (words < 4 || !number_of(word[3], count)) return false;
@@ -310,7 +311,7 @@ bool run(int words, char** word) {
 }  // namespace
 }  // namespace latenz::icc
 
-int main(int words, char** word) {
+int main(int words, char* const* word) {
   if (latenz::icc::run(words, word)) return 0;
   std::fprintf(stderr,
                "latenz-icc-sleep: say torture mailbox|exchange|ring MESSAGES, or "

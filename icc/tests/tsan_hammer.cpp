@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All channels hammered by threads, for a build with ThreadSanitizer.
 //
-//   latenz-icc-tsan mailbox|exchange|latest|ring|lossless_ring|planted
+//   latenz-icc-tsan mailbox|exchange|latest|ring|lossless_ring|asleep|planted
 //
 // ThreadSanitizer does not understand fences, hence SanitizerOrder. `planted` is a mailbox without
 // any order, which must be reported. Exit code 1 if a value is wrong.
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "latenz/icc.hpp"
+#include "latenz/icc/linux_wait.hpp"
 #include "patient.hpp"
 
 namespace latenz::icc {
@@ -50,6 +51,11 @@ struct SeenMemory : Coherent {
 };
 
 using Sanitized = Platform<SeenMemory, SanitizerOrder, Patient>;
+/// Never takes a silent peer for gone.
+struct PatientSleep : Sleep<Futex> {
+  static constexpr std::uint32_t silent_beats = Patient::silent_beats;
+};
+using Asleep = Platform<SeenMemory, SanitizerOrder, PatientSleep>;
 
 /// Of a ring with onlookers, which may meet the writer, and throw away what they got.
 struct RelaxedMemory : Coherent {
@@ -251,12 +257,14 @@ int run(std::string_view what) {
     ring();
   } else if (what == "lossless_ring") {
     lossless_ring();
+  } else if (what == "asleep") {
+    mailbox<Asleep>();
   } else if (what == "planted") {
     mailbox<Unordered>();
   } else {
     std::fputs(
-        "latenz-icc-tsan: one of mailbox, exchange, latest, ring, lossless_ring, planted is "
-        "needed\n",
+        "latenz-icc-tsan: one of mailbox, exchange, latest, ring, lossless_ring, asleep, planted "
+        "is needed\n",
         stderr);
     return 2;
   }

@@ -101,11 +101,13 @@ class FenceLeftOut final : public OfSide {
   FenceLeftOut(int of, std::size_t behind, std::size_t or_behind)
       : OfSide(of), behind_(behind), or_behind_(or_behind) {}
 
- private:
+ protected:
   std::uint32_t change(const Access& wanted) override {
     const bool there = is(before(), Kind::store, behind_) || is(before(), Kind::store, or_behind_);
     return wanted.kind == Kind::full_fence && there ? 0 : perform(wanted);
   }
+
+ private:
   std::size_t behind_, or_behind_;
 };
 
@@ -114,7 +116,7 @@ class LastLookLeftOut final : public OfSide {
  public:
   LastLookLeftOut() : OfSide(1) {}
 
- private:
+ protected:
   void forget() override { tells_ = false; }
   std::uint32_t change(const Access& wanted) override {
     if (is(wanted, Kind::store, asleep_at(1))) tells_ = wanted.value != 0;
@@ -124,6 +126,8 @@ class LastLookLeftOut final : public OfSide {
     if (is(wanted, Kind::load, written)) seen_ = value;
     return value;
   }
+
+ private:
   bool tells_ = false;
   std::uint32_t seen_ = 0;
 };
@@ -134,7 +138,7 @@ class RingsReadBehindTheFence final : public OfSide {
  public:
   RingsReadBehindTheFence() : OfSide(1) {}
 
- private:
+ protected:
   void forget() override { fenced_ = false; }
   std::uint32_t change(const Access& wanted) override {
     if (is(wanted, Kind::store, asleep_at(1))) fenced_ = false;
@@ -147,6 +151,8 @@ class RingsReadBehindTheFence final : public OfSide {
     if (is(wanted, Kind::load, rings_at(0)) && fenced_) return value == rings_ ? 1 : 0;
     return value;
   }
+
+ private:
   bool fenced_ = false;
   std::uint32_t rings_ = 0;
 };
@@ -157,7 +163,7 @@ class StoredBehindTheRing final : public OfSide {
   explicit StoredBehindTheRing(bool behind_the_count)
       : OfSide(0), behind_count_(behind_the_count) {}
 
- private:
+ protected:
   void forget() override { holds_ = false; }
   std::uint32_t change(const Access& wanted) override {
     if (is(wanted, Kind::store, written)) {
@@ -173,6 +179,8 @@ class StoredBehindTheRing final : public OfSide {
     }
     return value;
   }
+
+ private:
   bool behind_count_;
   bool holds_ = false;
   Access held_{Kind::choice};
@@ -184,7 +192,7 @@ class SleeperNotSeen final : public OfSide {
   SleeperNotSeen(int of, std::size_t at, std::uint32_t value, std::uint32_t looks_before = 0)
       : OfSide(of), at_(at), value_(value), looks_before_(looks_before) {}
 
- private:
+ protected:
   void forget() override {
     stored_ = false;
     looks_ = 0;
@@ -194,6 +202,8 @@ class SleeperNotSeen final : public OfSide {
     const bool looks = stored_ && is(wanted, Kind::load, asleep_at(thread() == 0 ? 1 : 0));
     return looks && looks_++ >= looks_before_ ? 0 : perform(wanted);
   }
+
+ private:
   std::size_t at_;
   std::uint32_t value_, looks_before_;
   bool stored_ = false;

@@ -209,7 +209,7 @@ class Endpoint {
     return look_at(peer);
   }
 
-  Result look_at(const Peer<P>& peer) const noexcept {
+  [[nodiscard]] Result look_at(const Peer<P>& peer) const noexcept {
     if (formatted_anew()) {
       return Result::layout_changed;
     }
