@@ -7,12 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "counterexamples.hpp"
 #include "latenz/bound.hpp"
 #include "latenz/simulator.hpp"
+#include "random_curves.hpp"
 #include "random_system.hpp"
 #include "recorder.hpp"
 
@@ -136,9 +138,12 @@ Times hostile_to(SystemGenerator& generator, const System& system, std::uint32_t
 
 enum class Costs { as_drawn, none_at_the_top };
 
-/// A random system, in which some monitors may learn first.
+/// A random system, in which some monitors may learn first; some top handlers have cost curves.
 System drawn(SystemGenerator& generator, Costs kind, bool learning) {
-  const System system = generator.system();
+  const System without = generator.system();
+  std::mt19937_64 curves(static_cast<std::uint64_t>(without.table().cycle().ns()));
+  const bool curved = kind == Costs::as_drawn && curves() % 2 == 0;
+  const System system = curved ? with_curves(curves, without) : without;
   latenz::Costs costs = system.costs();
   std::vector<Source> sources(system.sources().begin(), system.sources().end());
   costs.limit = Duration(generator.scaled(0, 1));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -110,7 +111,7 @@ class BoundAnalysis {
 
   /// What the IRQs of a source cost other partitions.
   struct Cost {
-    Duration top;
+    Duration top;             ///< of each top handler, besides what a cost curve says
     Duration job;             ///< 0: never interposed
     Share tops_share = 0;     ///< of all top handlers in the long run, as often as may be
     Share jobs_share = 0;     ///< likewise of its jobs
@@ -143,9 +144,13 @@ class BoundAnalysis {
     return static_cast<std::uint32_t>(system_.partitions());
   }
 
-  [[nodiscard]] Cost cost_of(const Source& source) const {
+  [[nodiscard]] Cost cost_of(const Source& source) {
     Cost cost{.top = system_.top_cost(source, mode_), .job = Duration()};
-    cost.tops_share = share(cost.top, source.arrival);
+    cost.tops_share = share_of_tops(source, system_.asking_cost(source, mode_));
+    if (source.top_sums) {
+      cost.top = system_.asking_cost(source, mode_);
+      curves_ = true;
+    }
     if (source.monitor && System::interposed(source, mode_)) {
       cost.job = source.bottom + system_.costs().interposing();
       cost.granted_share = share(cost.job, *source.monitor);
@@ -258,6 +263,24 @@ class BoundAnalysis {
     return work;
   }
 
+  /// What top handlers that arrive in a window take by cost curves. Most systems have none.
+  [[nodiscard, gnu::noinline]] Duration by_curves(Duration window) const {
+    Duration work;
+    for (const Source& source : sources()) {
+      if (source.top_sums) {
+        work += source.top_sums->sum(source.arrival.eta(window));
+      }
+    }
+    return work;
+  }
+
+  /// The longest that so many consecutive top handlers of a source take.
+  [[nodiscard]] Duration top_handlers(std::size_t index, Count count) const {
+    const Duration each = costs_[index].top * count;
+    const std::optional<CostCurve>& curve = sources()[index].top_sums;
+    return curve ? each + curve->sum(count) : each;
+  }
+
   /// Top handlers and interposed jobs that arrive in a window.
   [[nodiscard]] Duration interference(std::uint32_t partition, Duration window, Form form) const {
     Duration work;
@@ -271,7 +294,7 @@ class BoundAnalysis {
         work += system_.costs().limit * masks(tops, window);
       }
     }
-    return work;
+    return curves_ ? work + by_curves(window) : work;
   }
 
   /// The most times a source is masked in a window (R7): between two of them it is unmasked at a
@@ -422,7 +445,7 @@ class BoundAnalysis {
     for (std::size_t i = 0; i < sources().size(); ++i) {
       const Source& source = sources()[i];
       const bool own = source.partition == partition;
-      const bool costly = own || costs_[i].top > Duration();
+      const bool costly = own || source.top > Duration() || costs_[i].top > Duration();
       if (costly && source.arrival.rate_window() == Duration()) {
         return give_up(bound, Verdict::unbounded, Reason::unlimited_arrivals, i);
       }
@@ -442,8 +465,8 @@ class BoundAnalysis {
 
   /// All that a source costs its own partition in a form.
   [[nodiscard]] Share share_of_own(const Source& source, Form form) const {
-    const Duration each = system_.top_cost(source, mode_) + bottom_cost(source, form);
-    const Share handlers = share(each, source.arrival);
+    const Duration added = system_.asking_cost(source, mode_) + bottom_cost(source, form);
+    const Share handlers = share_of_tops(source, added);
     if (form == Form::server || !source.monitor || !System::interposed(source, mode_)) {
       return handlers;
     }
@@ -475,7 +498,7 @@ class BoundAnalysis {
       const Source& source = sources()[i];
       SourceShare share;
       share.top_handlers = source.arrival.eta(finish);
-      share.top = costs_[i].top * share.top_handlers;
+      share.top = top_handlers(i, share.top_handlers);
       if (source.partition == partition) {
         share.bottom_handlers = source.arrival.eta(arrivals);
         share.bottom = bottom_cost(source, form) * share.bottom_handlers;
@@ -598,6 +621,7 @@ class BoundAnalysis {
   std::vector<Supply> supplies_;  ///< by partition
   std::vector<Rows> rows_;        ///< by partition, in mode carry
   std::vector<Cost> costs_;       ///< by source
+  bool curves_ = false;           ///< whether any source has a cost curve
   std::vector<Duration> jitter_;  ///< by source: of its interposed jobs, so far
   Known known_;
   std::int64_t steps_ = 0;                             ///< of the queue being analysed

@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <variant>
-#include <vector>
 
+#include "latenz/additive_closure.hpp"
 #include "latenz/distances.hpp"
 #include "latenz/limiter.hpp"
 #include "latenz/time.hpp"
@@ -69,35 +71,13 @@ class Periodic {
 };
 
 /// Events at least as far apart as a vector of minimum distances says, and as it implies for more
-/// events: the super-additive closure.
-///
-/// The closure is periodic from (m - 1) l events on, m being the shortest part with the largest
-/// distance per event: of any m other parts some add up to a multiple of m and can be replaced by
-/// parts of m events without loss. So a table of (m - 1) l + m entries gives every value exactly.
+/// events: the super-additive closure, q events being a row of q - 1 gaps.
 class DistanceVector {
  public:
   /// @pre 1 .. 64 distances >= 0, not decreasing
-  explicit DistanceVector(std::span<const Duration> distances)
-      : length_(distances.size()), table_(distances.begin(), distances.end()) {
-    close_super_additively(table_);
-    part_ = best_part();
-    const std::size_t size = std::max(((part_ - 1) * length_) + part_, length_);
-    table_.reserve(size);
-    while (table_.size() < size) {
-      table_.push_back(next());
-    }
-  }
+  explicit DistanceVector(std::span<const Duration> distances) : gaps_(distances) {}
 
-  [[nodiscard]] Duration delta(Count q) const {
-    if (q < 2) {
-      return {};
-    }
-    const auto last = static_cast<Count>(table_.size());
-    const Count beyond = std::max<Count>(0, q - 1 - last);
-    const auto part = static_cast<Count>(part_);
-    const Count times = beyond == 0 ? 0 : ((beyond - 1) / part) + 1;
-    return at(q - 2 - (times * part)) + (rate_window() * times);
-  }
+  [[nodiscard]] Duration delta(Count q) const { return q < 2 ? Duration() : gaps_(q - 1); }
 
   [[nodiscard]] Count eta(Duration window) const {
     if (window <= Duration()) {
@@ -106,53 +86,28 @@ class DistanceVector {
     if (window.is_unbounded() || rate_window() == Duration()) {
       return endless;
     }
-    if (table_.size() == 1) {
+    const std::span<const Duration> table = gaps_.table();
+    if (table.size() == 1) {
       return covering_parts(window, rate_window());
     }
-    const Count times = covering_parts(window - table_.back(), rate_window());
+    const Count times = covering_parts(window - table.back(), rate_window());
     const Duration rest = window - (rate_window() * times);
-    const auto within = std::ranges::lower_bound(table_, rest) - table_.begin();
+    const auto within = std::ranges::lower_bound(table, rest) - table.begin();
     const Count known = within + Count{1};
-    return detail::saturating_add(known,
-                                  detail::saturating_multiply(times, static_cast<Count>(part_)));
+    return detail::saturating_add(known, detail::saturating_multiply(times, rate_events()));
   }
 
-  [[nodiscard]] Count rate_events() const { return static_cast<Count>(part_); }
-  [[nodiscard]] Duration rate_window() const { return table_[part_ - 1]; }
+  [[nodiscard]] Count rate_events() const { return static_cast<Count>(gaps_.row()); }
+  [[nodiscard]] Duration rate_window() const { return gaps_.best(); }
 
   /// Permits the streams of this model and no others.
   [[nodiscard]] Limiter<longest_distance_vector> limiter() const { return {closed(), {}, {}}; }
 
   /// The closed vector, as long as the one given.
-  [[nodiscard]] std::span<const Duration> closed() const { return {table_.data(), length_}; }
+  [[nodiscard]] std::span<const Duration> closed() const { return gaps_.closed(); }
 
  private:
-  [[nodiscard]] Duration at(Count index) const { return table_[static_cast<std::size_t>(index)]; }
-
-  /// The shortest part of m events after the first with the largest distance per event.
-  [[nodiscard]] std::size_t best_part() const {
-    std::size_t best = 1;
-    for (std::size_t part = 2; part <= length_; ++part) {
-      __extension__ using Wide = __int128;
-      if (Wide{table_[part - 1].ns()} * static_cast<Wide>(best) >
-          Wide{table_[best - 1].ns()} * static_cast<Wide>(part)) {
-        best = part;
-      }
-    }
-    return best;
-  }
-
-  [[nodiscard]] Duration next() const {
-    Duration most;
-    for (std::size_t part = 1; part <= length_; ++part) {
-      most = std::max(most, table_[part - 1] + table_[table_.size() - part]);
-    }
-    return most;
-  }
-
-  std::size_t length_;           ///< l, of the vector given
-  std::size_t part_ = 1;         ///< m
-  std::vector<Duration> table_;  ///< delta(2), delta(3), ...
+  AdditiveClosure<std::greater<>> gaps_;  ///< delta(2), delta(3), ...
 };
 
 /// Any number of events at any time: an interrupt source about which nothing is known.

@@ -37,6 +37,21 @@ template <typename Model>
   return share(each, model.rate_events(), model.rate_window());
 }
 
+/// What a source's top handlers take in the long run by its cost curve, each with something
+/// `added`: never less than its best row takes an execution.
+[[nodiscard, gnu::noinline]] inline Share share_by_curve(const Source& source, Duration added) {
+  const Count row = source.top_sums->rate_events();
+  const Duration each_row = source.top_sums->rate_cost() + (added * row);
+  return share(each_row, source.arrival.rate_events(), source.arrival.rate_window() * row);
+}
+
+/// What a source's top handlers take in the long run, each with something `added`, if its IRQs come
+/// as often as its model allows.
+[[nodiscard, gnu::always_inline]] inline Share share_of_tops(const Source& source, Duration added) {
+  return source.top_sums ? share_by_curve(source, added)
+                         : share(source.top + added, source.arrival);
+}
+
 /// Whether a queue grows without end when every source comes as often as its model allows, for
 /// which two proofs are tried: all bottom handlers of the partition and all top handlers need more
 /// than the processor has besides slot switches; or the bottom handlers need more than their own
@@ -51,7 +66,8 @@ template <typename Model>
   Share jobs = 0;
   for (const Source& source : system.sources()) {
     // in mode paper the monitor is not asked in own slots
-    tops += share(mode == Mode::carry ? system.top_cost(source, mode) : source.top, source.arrival);
+    tops +=
+        share_of_tops(source, mode == Mode::carry ? system.asking_cost(source, mode) : Duration());
     if (source.partition != partition) {
       continue;
     }

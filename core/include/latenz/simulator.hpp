@@ -7,11 +7,13 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "latenz/arrivals.hpp"
+#include "latenz/cost_curve.hpp"
 #include "latenz/handling.hpp"
 #include "latenz/limiter.hpp"
 #include "latenz/monitor.hpp"
@@ -127,7 +129,11 @@ class Simulator {
                           .top = source.top,
                           .bottom = source.bottom,
                           .monitor = source.monitor ? Monitor(source.monitor->closed()) : Monitor(),
-                          .limiter = {}});
+                          .limiter = {},
+                          .costs = {}});
+      if (source.top_sums) {
+        sources_.back().costs.emplace(source.top_sums->closed());
+      }
     }
     find_next_arrival();
   }
@@ -187,6 +193,7 @@ class Simulator {
     Monitor monitor;
     Limiter<longest_distance_vector> limiter;
     Instant masked_until = Instant::long_ago();
+    std::optional<CostMeter> costs;  ///< of its top handlers; none: each takes `top`
   };
 
   struct Pending {
@@ -272,7 +279,7 @@ class Simulator {
       source.limiter.record(arrival);
     }
     const bool foreign = owner_ != source.partition;
-    now_ = start + source.top;
+    now_ = start + (source.costs ? source.costs->next() : source.top);
     bool accepted = false;
     if (source.monitored && arrival >= source.monitored_from && (foreign || mode_ == Mode::carry)) {
       now_ += system_.costs().monitor;

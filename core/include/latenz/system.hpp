@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "latenz/cost_curve.hpp"
 #include "latenz/event_model.hpp"
 #include "latenz/slot_table.hpp"
 #include "latenz/time.hpp"
@@ -44,6 +45,8 @@ struct Source {
   EventModel arrival;
   std::optional<DistanceVector> monitor;  ///< none: never interposed
   bool learns = false;  ///< its first IRQs are only learned from: no monitor accepts them
+  std::optional<CostCurve> top_sums = std::nullopt;  ///< of consecutive top handlers, the first sum
+                                                     ///< being `top`; none: each may take `top`
 };
 
 /// Partitions are numbered 0 .. partitions() - 1. The owner of the numbers has checked the rest:
@@ -64,7 +67,12 @@ class System {
 
   /// The top handler with what the monitor adds, Eq. (15). Without a monitor nothing is added.
   [[nodiscard]] Duration top_cost(const Source& source, Mode mode) const {
-    return mode != Mode::plain && source.monitor ? source.top + costs_.monitor : source.top;
+    return source.top + asking_cost(source, mode);
+  }
+
+  /// What the monitor adds to each top handler: it is no part of a source's cost curve.
+  [[nodiscard]] Duration asking_cost(const Source& source, Mode mode) const {
+    return mode != Mode::plain && source.monitor ? costs_.monitor : Duration();
   }
 
   /// Whether a source may ever be interposed.
