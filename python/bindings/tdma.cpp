@@ -11,6 +11,7 @@
 
 #include "core.hpp"
 #include "latenz/bound.hpp"
+#include "latenz/cost_curve.hpp"
 #include "latenz/event_model.hpp"
 #include "latenz/learner.hpp"
 #include "latenz/monitor.hpp"
@@ -28,11 +29,11 @@ using Monitor = DistanceMonitor<longest_distance_vector>;
 
 std::vector<Duration> durations(const Nanoseconds& nanoseconds) {
   if (nanoseconds.empty() || nanoseconds.size() > longest_distance_vector) {
-    throw nb::value_error("a vector of minimum distances has 1 to 64 entries");
+    throw nb::value_error("a vector of minimum distances or of sums has 1 to 64 entries");
   }
   std::vector<Duration> result;
   for (const auto each : nanoseconds) {
-    if (each < 0) throw nb::value_error("a minimum distance is not negative");
+    if (each < 0) throw nb::value_error("a minimum distance or a sum is not negative");
     result.emplace_back(each);
   }
   return result;
@@ -127,6 +128,13 @@ void bind_models(nb::module_& module) {
       .def("delta", delta<DistanceVector>(), nb::arg("q"))
       .def("closed", [](const DistanceVector& vector) { return nanoseconds(vector.closed()); });
   nb::class_<Unlimited>(module, "Unlimited").def(nb::init<>());
+  nb::class_<CostCurve>(module, "CostCurve")
+      .def("__init__",
+           [](CostCurve* self, const Nanoseconds& sums) { new (self) CostCurve(durations(sums)); })
+      .def(
+          "sum", [](const CostCurve& curve, Count q) { return bounded(curve.sum(q)); },
+          nb::arg("q"))
+      .def("closed", [](const CostCurve& curve) { return nanoseconds(curve.closed()); });
 }
 
 EventModel event_model(const nb::handle model) {
@@ -150,17 +158,22 @@ void bind_system(nb::module_& module) {
       .def(
           "__init__",
           [](Source* self, std::uint32_t partition, std::int64_t top, std::int64_t bottom,
-             const nb::object& arrival, const DistanceVector* monitor, bool learns) {
+             const nb::object& arrival, const DistanceVector* monitor, bool learns,
+             const CostCurve* top_sums) {
             if (bottom <= 0) throw nb::value_error("a bottom handler takes time");
+            if (top_sums != nullptr && top_sums->sum(1) != Duration(top)) {
+              throw nb::value_error("the first sum is one top handler alone");
+            }
             new (self) Source{partition,
                               Duration(top),
                               Duration(bottom),
                               event_model(arrival),
                               monitor == nullptr ? std::nullopt : std::optional(*monitor),
-                              learns};
+                              learns,
+                              top_sums == nullptr ? std::nullopt : std::optional(*top_sums)};
           },
           nb::arg("partition"), nb::arg("top_ns"), nb::arg("bottom_ns"), nb::arg("arrival"),
-          nb::arg("monitor").none(), nb::arg("learns"));
+          nb::arg("monitor").none(), nb::arg("learns"), nb::arg("top_sums").none());
   nb::class_<System>(module, "System").def("__init__", &SystemOfPairs::init);
 }
 

@@ -135,6 +135,13 @@ class DistanceVector:
 class Unlimited:
     """Any number of events at any time."""
 
+class CostCurve:
+    """What consecutive executions take at most, closed sub-additively."""
+
+    def __init__(self, sums_ns: Sequence[int], /) -> None: ...
+    def sum(self, q: int) -> int | None: ...
+    def closed(self) -> list[int]: ...
+
 class Mode(Enum):
     plain = 0
     paper = 1
@@ -160,6 +167,7 @@ class Source:
         arrival: Periodic | DistanceVector | Unlimited,
         monitor: DistanceVector | None,
         learns: bool,
+        top_sums: CostCurve | None,
     ) -> None: ...
 
 class System:

@@ -275,13 +275,35 @@ def _found(
     return highest_ns, tuple(map(tuple, adversary.arrivals_ns(number)))
 
 
+def check_joinable(system: System) -> None:
+    """Refuse systems whose worst arrivals cannot be one stream.
+
+    A cost curve counts executions, not time: what the top handlers of one pattern took leaves less
+    to those of the next, however much later that comes.
+
+    Raises:
+        BadInput: A source has `top_sums`.
+    """
+    for source in system.sources:
+        if source.top_sums_ns is not None:
+            raise BadInput(
+                f"{source.name} has top_sums, which remember the patterns before the worst one",
+                "--arrivals-out",
+                "leave it out; --json has the arrivals of each source",
+            )
+
+
 def worst_arrivals(system: System, found: Check) -> Arrivals:
     """Return one stream for each source in which every source fares as badly as was found.
 
     The patterns of the sources follow each other, each from the start of a TDMA cycle on and after
     the last one has been served, so far apart that the streams stay legal and that monitors do not
     remember it.
+
+    Raises:
+        BadInput: As `check_joinable`.
     """
+    check_joinable(system)
     if len(shared_processors(system)) > 1:
         return _worst_of_processors(system, found)
     patterns = list(

@@ -33,6 +33,7 @@ def core_system(system: System) -> _core.System:
                 event_model(source.arrival),
                 _monitor(source.monitor),
                 source.learning is not None,
+                None if source.top_sums_ns is None else _core.CostCurve(source.top_sums_ns),
             )
             for source in system.sources
         ],

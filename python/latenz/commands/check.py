@@ -41,7 +41,13 @@ def command(
 
     Example: latenz check experiments/systems/can-gateway.toml --arrivals-out worst.csv
     """
-    from latenz.analysis.check import EFFORT, check, worst_arrivals, write_arrivals
+    from latenz.analysis.check import (
+        EFFORT,
+        check,
+        check_joinable,
+        worst_arrivals,
+        write_arrivals,
+    )
     from latenz.analysis.options import horizon_of, mode_of
     from latenz.outputs import check_output
     from latenz.progress import counting
@@ -49,6 +55,8 @@ def command(
 
     check_output(arrivals_out, (system,), force=force)
     described = read_system(system)
+    if arrivals_out:
+        check_joinable(described)
     each = EFFORT if effort is None else effort
     total = 2 * each * len(described.sources)
     with counting("searching", total, wanted=not json) as progress:

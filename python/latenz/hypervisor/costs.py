@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 from latenz.hypervisor.results import Costs, Sections
-from latenz.system import Platform, System
+from latenz.system import Platform, Source, System
 
 
 def with_costs(system: System, costs: Costs, sections: Sections) -> tuple[System, tuple[str, ...]]:
     """Return a system with measured costs instead of its own.
 
-    What did not happen in the run keeps the cost that the system gives it.
+    What did not happen in the run keeps the cost that the system gives it. A top handler that was
+    measured takes what it took at most each time: nobody measured sums of several.
 
     Returns:
         The system, and the costs that were not measured.
@@ -30,9 +31,11 @@ def with_costs(system: System, costs: Costs, sections: Sections) -> tuple[System
         context_switch_ns=costs.context_switch if seen["context_switch"] else old.context_switch_ns,
         limit_ns=costs.limit or old.limit_ns,
     )
-    sources = tuple(
-        replace(source, top_ns=costs.top[source.name] or source.top_ns) for source in system.sources
-    )
+    sources = tuple(_with_top(source, costs.top[source.name]) for source in system.sources)
     missing = [name for name, measured in seen.items() if not measured]
     missing += [f"top of {name}" for name, cost in costs.top.items() if not cost]
     return replace(system, platform=platform, sources=sources), tuple(missing)
+
+
+def _with_top(source: Source, top_ns: int | None) -> Source:
+    return replace(source, top_ns=top_ns, top_sums_ns=None) if top_ns else source

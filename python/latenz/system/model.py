@@ -275,6 +275,10 @@ class Source:
         interrupt: Its number at the guest's interrupt controller under the hypervisor, 32 to
             1019; None: 64 for the first source, 65 for the second, and so on.
         learning: What the hypervisor learns before it switches the monitor on; None: nothing.
+        top_sums_ns: The longest that 1, 2, 3, ... consecutive top handlers take together, 1 to 64
+            entries, none below the one before it, the first being `top_ns`. More take no more than
+            rows that they are made of; a sum that exceeds that counts as it. None: each top
+            handler may take `top_ns`.
     """
 
     name: str
@@ -285,6 +289,7 @@ class Source:
     monitor: Monitor | None = None
     interrupt: int | None = None
     learning: Learning | None = None
+    top_sums_ns: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         name, partition, top, bottom = self.name, self.partition, self.top_ns, self.bottom_ns
@@ -298,6 +303,7 @@ class Source:
             and self.arrival.__class__ in _ARRIVALS
             and self.interrupt is None
             and self.learning is None
+            and self.top_sums_ns is None
         ):
             self._check()
 
@@ -317,6 +323,15 @@ class Source:
         if self.interrupt is not None:
             check_whole(self, "interrupt", FIRST_INTERRUPT, LAST_INTERRUPT, "")
         self._check_learning()
+        if self.top_sums_ns is not None:
+            self._check_sums()
+
+    def _check_sums(self) -> None:
+        sums = _whole_vector(self, "top_sums_ns", "sums", "more top handlers cannot take less")
+        if sums[0] != self.top_ns:
+            what = f"begins with {sums[0]} ns, but one top handler takes {self.top_ns} ns"
+            remedy = "the sums are those of 1, 2, 3, ... top handlers: begin with top"
+            raise BadField(self, ("top_sums_ns", 0), what, remedy)
 
     def _check_learning(self) -> None:
         if self.learning is None:
@@ -526,23 +541,30 @@ def _is_vector(distances: tuple[int, ...]) -> bool:
 
 def _check_vector(owner: Distances | Monitor) -> None:
     """Make the distances a tuple of plain integers, or tell why they are no such vector."""
-    given: Any = owner.distances_ns
-    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-        what = f"{shown(given)} is no vector"
-        raise BadField(owner, ("distances_ns",), what, "give a tuple of whole nanoseconds")
-    distances = tuple(given)
-    if not 0 < len(distances) <= LONGEST_VECTOR:
-        what = f"has {len(distances)} distances"
-        raise BadField(owner, ("distances_ns",), what, f"give 1 to {LONGEST_VECTOR}")
-    found: list[int] = []
-    for at, value in enumerate(distances):
-        whole = whole_number(owner, ("distances_ns", at), value, 0, LONGEST_NS, " ns")
-        if found and whole < found[-1]:
-            what = f"{whole} ns comes after {found[-1]} ns"
-            remedy = "more arrivals cannot span less time; sort them"
-            raise BadField(owner, ("distances_ns", at), what, remedy)
-        found.append(whole)
-    if found[-1] == 0:
+    remedy = "more arrivals cannot span less time; sort them"
+    if _whole_vector(owner, "distances_ns", "distances", remedy)[-1] == 0:
         what = "every distance is 0, which limits nothing"
         raise BadField(owner, ("distances_ns",), what, "the last must be above 0")
-    object.__setattr__(owner, "distances_ns", tuple(found))
+
+
+def _whole_vector(
+    owner: Distances | Monitor | Source, name: str, entries: str, if_less: str
+) -> tuple[int, ...]:
+    """Make an attribute a tuple of plain integers that do not decrease, or tell why it is none."""
+    given: Any = getattr(owner, name)
+    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+        what = f"{shown(given)} is no vector"
+        raise BadField(owner, (name,), what, "give a tuple of whole nanoseconds")
+    values = tuple(given)
+    if not 0 < len(values) <= LONGEST_VECTOR:
+        what = f"has {len(values)} {entries}"
+        raise BadField(owner, (name,), what, f"give 1 to {LONGEST_VECTOR}")
+    found: list[int] = []
+    for at, value in enumerate(values):
+        whole = whole_number(owner, (name, at), value, 0, LONGEST_NS, " ns")
+        if found and whole < found[-1]:
+            what = f"{whole} ns comes after {found[-1]} ns"
+            raise BadField(owner, (name, at), what, if_less)
+        found.append(whole)
+    object.__setattr__(owner, name, tuple(found))
+    return tuple(found)

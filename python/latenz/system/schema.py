@@ -124,6 +124,9 @@ class SourceSettings(Settings):
     """Its number at the guest under the hypervisor; None: 64 for the first source, then 65."""
     learn: LearnSettings | None = None
     """What the hypervisor learns before it switches the monitor on."""
+    top_sums: tuple[Time, ...] | None = None
+    """The longest that 1, 2, 3, ... consecutive top handlers take together, the first being `top`;
+    None: each may take `top`."""
 
 
 class DeviceSettings(Settings):
@@ -308,6 +311,7 @@ def _source(text: TomlFile[SystemFile], at: int, recorded: Recorded) -> model.So
         monitor,
         wanted.interrupt,
         learning,
+        wanted.top_sums,
     )
 
 

@@ -89,6 +89,8 @@ def _source(source: Source, trace: str) -> list[str]:
         f"bottom = {_time(source.bottom_ns)}",
         f"arrival = {{ {_arrival(source.arrival, trace)} }}",
     ]
+    if source.top_sums_ns is not None:
+        lines.insert(3, f"top_sums = {distances_text(source.top_sums_ns)}")
     if source.monitor is not None:
         lines.append(f"monitor = {{ distances = {distances_text(source.monitor.distances_ns)} }}")
     if source.interrupt is not None:

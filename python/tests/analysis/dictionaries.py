@@ -37,6 +37,7 @@ def system_of(described: Mapping[str, Any]) -> System:
                 source["c_bh"],
                 _arrival(source["model"]),
                 Monitor(tuple(source["monitor"])) if source["monitor"] else None,
+                top_sums_ns=source.get("sums"),
             )
             for source in described["sources"]
         ),

@@ -178,9 +178,42 @@ def overhead(system: Mapping[str, Any]) -> int:
     return system["c_sched"] + 2 * system["c_ctx"]
 
 
-def top_cost(system: Mapping[str, Any], source: Mapping[str, Any], mode: str) -> int:
+@cache
+def closed_sum(sums: tuple[int, ...], executions: int) -> int:
+    """The most that so many consecutive executions take: as given, or in two rows."""
+    if executions == 0:
+        return 0
+    given = [sums[executions - 1]] if executions <= len(sums) else []
+    rows = [
+        closed_sum(sums, row) + closed_sum(sums, executions - row)
+        for row in range(1, executions // 2 + 1)
+    ]
+    return min(given + rows)
+
+
+def tops_of(source: Mapping[str, Any], executions: int) -> int:
+    """The most that so many consecutive top handlers take: gamma, or C_TH each."""
+    if "sums" not in source:
+        return int(executions * source["c_th"])
+    for fewer in range(0, executions, 200):  # keeps the recursion shallow
+        closed_sum(source["sums"], fewer)
+    return closed_sum(source["sums"], executions)
+
+
+def tops_within(
+    system: Mapping[str, Any], source: Mapping[str, Any], mode: str, window_ns: int
+) -> int:
+    """The most that top handlers in a window take, with what the monitor adds to each."""
     monitored = source["monitor"] is not None and mode != "plain"
-    return source["c_th"] + (system["c_mon"] if monitored else 0)
+    executions = arrivals_within(source["model"], window_ns)
+    return tops_of(source, executions) + executions * system["c_mon"] * monitored
+
+
+def top_cost(system: Mapping[str, Any], source: Mapping[str, Any], mode: str) -> Fraction:
+    """What a top handler takes in the long run: of a curve, what the best of its rows takes."""
+    monitored = source["monitor"] is not None and mode != "plain"
+    rows = range(1, len(source.get("sums", (0,))) + 1)
+    return min(Fraction(tops_of(source, row), row) for row in rows) + system["c_mon"] * monitored
 
 
 def interposed_within(
@@ -277,10 +310,7 @@ def partition_bound(
     known = mode != "carry" or all(bounds[source["name"]] is not None for source in interposing)
 
     def tops(window: int) -> int:
-        return sum(
-            arrivals_within(source["model"], window) * top_cost(system, source, mode)
-            for source in system["sources"]
-        )
+        return sum(tops_within(system, source, mode, window) for source in system["sources"])
 
     def interposed_by_others(window: int, carried: bool) -> int:
         return sum(
@@ -368,7 +398,7 @@ def interference_promise(
         if mode == "carry" and monitored and bounds[source["name"]] is None:
             return None
         jobs = interposed_within(source, mode, window_ns, bounds[source["name"]] or 0)
-        total_ns += arrivals_within(source["model"], window_ns) * top_cost(system, source, mode)
+        total_ns += tops_within(system, source, mode, window_ns)
         total_ns += jobs * (source["c_bh"] + overhead(system))
     return total_ns
 
@@ -419,7 +449,7 @@ def enforced_deferral(
         total = switches_within(system, window) * system["c_switch"]
         for source in system["sources"]:
             row_ns, gap_ns = rows[source["name"]]
-            total += arrivals_within(source["model"], window) * top_cost(system, source, mode)
+            total += tops_within(system, source, mode, window)
             total += masked_within(system, source, window)
             if source["monitor"] is not None:
                 if gap_ns is not None and window >= gap_ns:
@@ -455,10 +485,7 @@ def enforced_bound(
     others = [source for source in system["sources"] if source["partition"] != partition]
 
     def of_others(window: int, carried: Mapping[str, int]) -> int:
-        total = sum(
-            arrivals_within(source["model"], window) * top_cost(system, source, mode)
-            for source in system["sources"]
-        )
+        total = sum(tops_within(system, source, mode, window) for source in system["sources"])
         for source in others:
             reach = window + carried.get(source["name"], 0)
             jobs = granted_within(source, mode, reach)

@@ -122,7 +122,9 @@ class Job:
 class Simulation:
     """One run of `system` with the arrival times `arrivals` of each source.
 
-    `distance`, if given, tells the delta-minus of a source's model, to which R7 keeps it.
+    `distance`, if given, tells the delta-minus of a source's model, to which R7 keeps it. A
+    source's `tops`, if it has them, are what its top handlers take one after the other instead of
+    `c_th`.
     """
 
     def __init__(
@@ -245,7 +247,9 @@ class Simulation:
         accepted = asked and monitor.accepts(self.now_ns)
         irq = Irq(source, raised_ns, in_own_slot, accepted, source["c_bh"])
         self.irqs[source["name"]].append(irq)
-        cost_ns = source["c_th"] + (self.system["c_mon"] if asked else 0)
+        before = len(self.irqs[source["name"]]) - 1
+        top_ns = source["tops"][before] if "tops" in source else source["c_th"]
+        cost_ns = top_ns + (self.system["c_mon"] if asked else 0)
         self.supervisor.append(TopHandler(irq, cost_ns))
 
     # --- what runs --------------------------------------------------------------------------------

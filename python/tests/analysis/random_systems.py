@@ -98,6 +98,38 @@ def _monitor(rng: Random, model: dict[str, Any]) -> list[int]:
     return list(accumulate(vector, max))
 
 
+def with_curves(rng: Random, system: dict[str, Any]) -> dict[str, Any]:
+    """The same, in which top handlers of most sources take some more and have cost curves."""
+    sources = []
+    for source in system["sources"]:
+        if rng.random() < 0.8:
+            longest = source["c_th"] + rng.randint(0, source["c_th"] + 3)
+            most = rng.choice((longest, longest // 3))
+            steps = [rng.randint(0, most) for _ in range(rng.randint(0, 4))]
+            sums = tuple(accumulate([longest, *steps]))
+            sources.append(source | {"c_th": longest, "sums": sums})
+        else:
+            sources.append(source)
+    return system | {"sources": sources}
+
+
+def tops_by_curve(rng: Random, sums: tuple[int, ...], executions: int) -> list[int]:
+    """Execution times of which no q in a row take more than gamma(q).
+
+    Most are as long as those before permit; some first ones are short, so that the long ones come
+    later, and some are short in between.
+    """
+    start, eager = rng.choice((0, 0, rng.randint(0, executions))), rng.choice((1.0, 0.8))
+    tops: list[int] = []
+    for at in range(executions):
+        most = min(
+            oracle.closed_sum(sums, row) - sum(tops[len(tops) - row + 1 :])
+            for row in range(1, min(at + 1, len(sums)) + 1)
+        )
+        tops.append(most if at >= start and rng.random() < eager else rng.randint(0, most // 2))
+    return tops
+
+
 def random_arrivals(rng: Random, system: dict[str, Any], most: int = 10) -> dict[str, list[int]]:
     """Legal arrivals: close to slot edges and to each other, or as early as their model allows."""
     edges = [0, *accumulate(slot["length"] for slot in system["slots"])]

@@ -1,6 +1,9 @@
 """Bounds and simulation against published reference answers and against the slow oracles."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, get_args
@@ -9,7 +12,13 @@ import oracle_bounds
 import oracle_simulator
 import pytest
 from dictionaries import arrivals_of, system_of
-from random_systems import microsecond_system, random_arrivals, tiny_system
+from random_systems import (
+    microsecond_system,
+    random_arrivals,
+    tiny_system,
+    tops_by_curve,
+    with_curves,
+)
 
 from latenz.analysis import Simulator, bound, printed_equations, simulate
 from latenz.analysis.simulate import HANDLINGS
@@ -153,3 +162,95 @@ def test_bounds_and_equations_are_the_oracle_s(kind: Any, batch: int) -> None:
                 ), described
             else:
                 assert found == expected, (mode, described)
+
+
+def greedy(sums: tuple[int, ...], executions: int) -> list[int]:
+    """Execution times that take the whole curve from the first on."""
+    until = [oracle_bounds.closed_sum(sums, q) for q in range(executions + 1)]
+    return [after - before for before, after in pairwise(until)]
+
+
+def with_tops(described: dict[str, Any], tops: Callable[[tuple[int, ...]], list[int]]) -> Any:
+    """The same system, with what the top handlers of each source with a curve take."""
+    return described | {
+        "sources": [
+            each | {"tops": tops(each["sums"])} if "sums" in each else each
+            for each in described["sources"]
+        ]
+    }
+
+
+@pytest.mark.parametrize("kind", [tiny_system, microsecond_system], ids=["tiny", "microseconds"])
+def test_with_cost_curves_every_irq_is_as_the_oracle_simulates_it(kind: Any) -> None:
+    rng = Random(f"curves {kind.__name__}")
+    for _ in range(60):
+        described = with_curves(rng, kind(rng))
+        system = system_of(described)
+        arrivals = random_arrivals(rng, described, most=12)
+        with_costs = with_tops(described, lambda sums: greedy(sums, 12))
+        for mode in MODES:
+            served = oracle_simulator.simulate(with_costs, arrivals, mode)
+            expected = {
+                name: sorted((r.arrival_ns, r.top_start_ns, r.end_ns, r.kind) for r in records)
+                for name, records in served.items()
+            }
+            assert irqs(system, mode, arrivals) == expected, (mode, described, arrivals)
+
+
+@pytest.mark.parametrize("kind", [tiny_system, microsecond_system], ids=["tiny", "microseconds"])
+def test_bounds_with_cost_curves_are_the_oracle_s(kind: Any) -> None:
+    rng = Random(f"bounds with curves {kind.__name__}")
+    horizon_ns, lower = HORIZON_NS[kind], 0
+    for _ in range(20):
+        described = with_curves(rng, kind(rng))
+        system = system_of(described)
+        for mode in MODES:
+            expected = oracle_bounds.sound_bounds(described, mode, horizon_ns, tight=True)
+            bounds = bound(system, mode, horizon_ns=horizon_ns)
+            found = {each.name: each.wcrt_ns for each in bounds.sources}
+            if mode == "carry":
+                assert all(
+                    reference is None or (found[name] or horizon_ns) <= reference
+                    for name, reference in expected.items()
+                ), described
+            else:
+                assert found == expected, (mode, described)
+            flat = replace(
+                system, sources=tuple(replace(each, top_sums_ns=None) for each in system.sources)
+            )
+            without = bound(flat, mode, horizon_ns=horizon_ns)
+            for one, other in zip(bounds.sources, without.sources, strict=True):
+                assert (one.wcrt_ns or horizon_ns) <= (other.wcrt_ns or horizon_ns)
+                lower += one.wcrt_ns != other.wcrt_ns
+    assert lower > 10
+
+
+def test_enforced_bounds_with_cost_curves_are_the_oracle_s() -> None:
+    rng = Random("enforced with curves")
+    for _ in range(10):
+        described = with_curves(rng, tiny_system(rng)) | {"c_lim": rng.choice((0, 0, 1))}
+        for mode in MODES:
+            bounds = bound(system_of(described), mode, horizon_ns=3000)
+            found = {each.name: each.enforced_ns for each in bounds.sources}
+            expected = oracle_bounds.enforced_bounds(described, mode, 3000)
+            assert found == expected, (mode, described)
+
+
+@pytest.mark.parametrize("batch", range(2))
+def test_no_execution_times_that_keep_a_curve_exceed_the_bound(batch: int) -> None:
+    """Whatever the top handlers take, not only all that their curves permit from the first on."""
+    rng = Random(f"costs by curve {batch}")
+    reached = 0
+    for _ in range(100):
+        described = with_curves(rng, tiny_system(rng))
+        system = system_of(described)
+        arrivals = random_arrivals(rng, described, most=12)
+        with_costs = with_tops(described, lambda sums: tops_by_curve(rng, sums, 12))
+        for mode in MODES:
+            served = oracle_simulator.simulate(with_costs, arrivals, mode)
+            for each in bound(system, mode).sources:
+                if each.wcrt_ns is not None and served[each.name]:
+                    highest = oracle_simulator.highest_latency(served[each.name])
+                    assert highest <= each.wcrt_ns, (mode, with_costs, arrivals)
+                    reached += highest == each.wcrt_ns
+    assert reached > 20

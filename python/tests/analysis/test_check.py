@@ -17,7 +17,7 @@ import oracle_bounds
 import oracle_simulator
 import pytest
 from dictionaries import system_of
-from random_systems import microsecond_system, tiny_system
+from random_systems import microsecond_system, tiny_system, with_curves
 
 from latenz.analysis import bound, check, printed_equations, simulate
 from latenz.analysis.check import Check, worst_arrivals, write_arrivals
@@ -103,6 +103,29 @@ def test_one_stream_of_all_worst_arrivals_is_legal_and_replays() -> None:
         for source in found.sources:
             if source.highest_ns is not None:
                 assert outcome.of(source.name).max_ns == source.highest_ns
+
+
+def test_what_is_found_with_cost_curves_is_reachable_but_no_stream_of_all() -> None:
+    """A curve counts executions, however long ago: one pattern leaves less to the next."""
+    rng = Random(5)
+    searched = 0
+    for _ in range(30):
+        described = with_curves(rng, rng.choice((tiny_system, microsecond_system))(rng))
+        system = system_of(described)
+        mode = rng.choice(MODES)
+        found = check(system, mode, effort=60)
+        assert found.holds
+        for source in found.sources:
+            if source.arrivals_ns is not None:
+                outcome = simulate(
+                    system, mode, arrivals=source.arrivals_ns, latency_from="arrival"
+                )
+                assert outcome.of(source.name).max_ns == source.highest_ns
+                searched += 1
+        if any(each.top_sums_ns for each in system.sources):
+            with pytest.raises(BadInput, match="has top_sums, which remember the patterns before"):
+                worst_arrivals(system, found)
+    assert searched > 20
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])

@@ -122,6 +122,7 @@ def test_what_a_file_may_leave_out(tmp_path):
     )
 
 
+TOP = 'top = "5 us"\n'
 MISTAKES = [
     # (old, new, line, place, what must be said)
     ("[platform]", "[platforms]", 1, "platforms", "did you mean 'platform'?"),
@@ -158,6 +159,13 @@ MISTAKES = [
     ("jitter = ", "jiter = ", 24, "source[1].arrival.jiter", "did you mean 'jitter'?"),
     ('kind = "periodic", ', "", 24, "source[1].arrival", "the key 'kind' is missing; add kind"),
     ('"periodic"', '"sporadic"', 24, "source[1].arrival.kind", "did you mean 'periodic'?"),
+    (TOP, TOP + "top_sums = []\n", 23, "source[1].top_sums", "has 0 sums; give 1 to 64"),
+    (TOP, TOP + "top_sums = [1, 2]\n", 23, "source[1].top_sums[1]", "begins with 1 ns, but one"),
+    (TOP, TOP + 'top_sums = ["5 us", 2]\n', 23, "source[1].top_sums[2]", "2 ns comes after 5000"),
+    (TOP, TOP + 'top_sums = ["5 us", -2]\n', 23, "source[1].top_sums[2]", "is -2 ns; give 0 ns or"),
+    (TOP, TOP + f"top_sums = {[5000] * 65}\n", 23, "source[1].top_sums", "has 65 sums; give 1 to"),
+    (TOP, TOP + f"top_sums = [5000, {2**63}]\n", 23, "source[1].top_sums[2]", "does not fit in 64"),
+    (TOP, TOP + 'top_sums = "5 us"\n', 23, "source[1].top_sums", "is no array; write"),
     ('["100 us", "5 ms"]', "[]", 25, "source[1].monitor.distances", "has 0 distances; give 1 to"),
     ('"100 us", "5 ms"', "0", 25, "source[1].monitor.distances", "limits nothing"),
     ('"100 us", "5 ms"', "5, 4", 25, "source[1].monitor.distances[2]", "4 ns comes after 5 ns"),

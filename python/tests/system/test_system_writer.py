@@ -1,6 +1,7 @@
 """Written system files: read again, they give the same system."""
 
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,12 @@ def hosting(draw, owners, sources):
     return tuple(hosted), (SharedMemory(draw(names), size, tuple(every[:2]), 0x2000_0000),)
 
 
+def sums(top_ns):
+    """Cost curves that begin with a top handler alone."""
+    steps = st.lists(times, max_size=4)
+    return steps.map(lambda given: tuple(accumulate([top_ns, *given])))
+
+
 @st.composite
 def systems(draw):
     platform = Platform(*(draw(st.integers(0, 50_000)) for _ in range(4)))
@@ -103,6 +110,7 @@ def systems(draw):
             source,
             interrupt=draw(st.none() | st.just(100 + at)),
             learning=source.monitor and draw(st.none() | st.just(Learning(50 + at, 9))),
+            top_sums_ns=draw(st.none() | sums(source.top_ns)),
         )
         for at, source in enumerate(sources)
     )
