@@ -8,8 +8,11 @@ All of it is integers: nanoseconds.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Literal
+
+from latenz import _core
 
 Interrupts = Literal["joint", "sources", "curves", "wcet"]
 """What is taken of interrupts: `joint`: windows of all of them together; `sources`: windows of
@@ -21,6 +24,7 @@ Interference = Callable[[int], int]
 HORIZON_NS = 10_000_000_000
 """A bound beyond it is given up."""
 _MOST_STEPS = 100_000
+_LONGEST = 64  # vector that the core takes; what fewer entries imply of more is never less
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,32 +144,29 @@ class Source:
     steps: Steps
     distances: tuple[int, ...]
     sums: tuple[int, ...]
+    _begins: _core.DistanceVector | None = field(init=False, repr=False, compare=False)
+    _curve: _core.CostCurve = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        distances = self.distances[:_LONGEST]
+        sums = tuple(accumulate(self.sums[:_LONGEST] or (self.longest,), max))  # joined runs differ
+        object.__setattr__(self, "_begins", _core.DistanceVector(distances) if distances else None)
+        object.__setattr__(self, "_curve", _core.CostCurve(sums))
 
     def begins(self, length: int) -> int:
         """Return how many executions begin in a half-open window of a length > 0, at most.
 
-        Beyond the known distances they are continued: q executions later is at least as far as so
-        many whole vectors, and the rest.
+        Beyond the known distances they are continued superadditively.
         """
-        known = self.distances
-        if not known:
+        if self._begins is None:
             return self.n  # 0 or 1 in all that was seen
-        whole, rest = divmod(length - 1, known[-1]) if known[-1] else (0, length - 1)
-        if not known[-1]:
-            return _MOST_STEPS
-        inside = 0
-        for distance in known:
-            if distance > rest:
-                break
-            inside += 1
-        return whole * len(known) + inside + 1
+        found = self._begins.eta(length)
+        return _MOST_STEPS if found is None else found
 
     def longest_sum(self, count: int) -> int:
-        """Return the longest time of so many consecutive executions."""
-        if count <= len(self.sums):
-            return self.sums[count - 1] if count else 0
-        whole, rest = divmod(count, len(self.sums))
-        return whole * self.sums[-1] + (self.sums[rest - 1] if rest else 0)
+        """Return the longest time of so many consecutive executions, continued subadditively."""
+        found = self._curve.sum(count)
+        return 2 * HORIZON_NS if found is None else found
 
 
 def interference(joint: Steps, sources: Sequence[Source], kind: Interrupts) -> Interference:
