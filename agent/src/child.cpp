@@ -17,7 +17,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -25,6 +24,7 @@
 #include "clock.hpp"
 #include "failure.hpp"
 #include "message.hpp"
+#include "text.hpp"
 
 namespace latenz::agent {
 namespace {
@@ -42,8 +42,7 @@ std::map<pid_t, pid_t> parents() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const auto process = number(entry.path().filename().string());
     if (!process) continue;
-    std::string text;
-    std::getline(std::ifstream(entry.path() / "stat"), text);
+    const std::string text = probe::first_line(entry.path() / "stat");
     // The name in parentheses may hold anything; the parent is the second word after it.
     const std::size_t end = text.rfind(") ");
     if (end == std::string::npos || text.size() < end + 5) continue;

@@ -12,9 +12,9 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 
 #include "failure.hpp"
+#include "text.hpp"
 
 namespace latenz::agent {
 namespace {
@@ -30,10 +30,10 @@ constexpr std::string_view folder_prefix = "latenz-agent.";
 
 /// A quarter of what the machine could give, in KiB: the measured machine must not run short.
 std::int64_t memory_kib() {
-  std::ifstream file("/proc/meminfo");
+  probe::Text file = probe::Text::of_file("/proc/meminfo");
   std::string key;
   std::string unit;
-  for (std::int64_t kib = 0; file >> key >> kib; std::getline(file, unit)) {
+  for (std::int64_t kib = 0; file >> key >> kib; file.line(unit)) {
     if (key == "MemAvailable:") return std::clamp(kib / 4, least_kib, most_kib);
   }
   return least_kib;

@@ -13,11 +13,11 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <span>
 
 #include "failure.hpp"
+#include "text.hpp"
 #include "trace_format.hpp"
 
 namespace latenz::attach {
@@ -83,9 +83,7 @@ constexpr int of(std::size_t offset) { return static_cast<int>(offset); }
 [[noreturn]] void refuse(const std::string& what, int error) {
   std::string remedy = "; see latenz doctor";
   if (error == EPERM || error == EACCES) {
-    std::ifstream file("/sys/kernel/security/lockdown");
-    std::string text;
-    std::getline(file, text);
+    const std::string text = probe::first_line("/sys/kernel/security/lockdown");
     if (text.find("[confidentiality]") != std::string::npos) {
       remedy =
           ": the kernel is locked down (confidentiality); boot with lockdown=integrity or none";
@@ -112,8 +110,9 @@ long perf_event_open(perf_event_attr& attributes, int pid, int on_cpu) {
 }
 
 std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  probe::Text::of_file(path).line(text, '\0');  // which none of these files has
+  return text;
 }
 
 void copy_name(BpfAssembler& code, int from) {

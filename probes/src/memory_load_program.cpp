@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +23,7 @@
 #include "options.hpp"
 #include "program.hpp"
 #include "real_time.hpp"
+#include "text.hpp"
 
 namespace latenz::probe {
 namespace {
@@ -75,10 +75,10 @@ Exit code: 0 done, also when ended by SIGINT or SIGTERM; 2 wrong usage or not en
 
 /// What the kernel could give without taking from others, in bytes; 0 if it does not tell.
 std::int64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
+  Text file = Text::of_file("/proc/meminfo");
   std::string key;
   std::string unit;
-  for (std::int64_t kib = 0; file >> key >> kib; std::getline(file, unit)) {
+  for (std::int64_t kib = 0; file >> key >> kib; file.line(unit)) {
     if (key == "MemAvailable:") {
       return kib * 1024;
     }

@@ -9,12 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 
 #include "affinity.hpp"
 #include "clock.hpp"
 #include "failure.hpp"
 #include "recording_process.hpp"
+#include "text.hpp"
 
 namespace latenz::probe {
 namespace {
@@ -26,9 +26,9 @@ constexpr off_t reserved_bytes = 256LL * 1024;
 
 /// Most memory this program held; getrusage would include what its parent held when it started it.
 std::int64_t largest_memory_kib() {
-  std::ifstream file("/proc/self/status");
+  Text file = Text::of_file("/proc/self/status");
   std::string line;
-  while (std::getline(file, line)) {
+  while (file.line(line)) {
     if (line.starts_with("VmHWM:")) {
       return std::strtoll(line.c_str() + line.find_first_of("0123456789"), nullptr, 10);
     }

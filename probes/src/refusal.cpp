@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "refusal.hpp"
+#include "text.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string_view>
 
 namespace latenz::probe {
@@ -18,9 +17,9 @@ constexpr unsigned cap_sys_nice = 23;
 constexpr std::int64_t all_users = 0xFFFFFFFF;
 
 std::string field_of_status(std::string_view name) {
-  std::ifstream file("/proc/self/status");
+  Text file = Text::of_file("/proc/self/status");
   std::string line;
-  while (std::getline(file, line)) {
+  while (file.line(line)) {
     if (line.starts_with(name)) {
       return line.substr(line.find_first_not_of(" \t", name.size()));
     }
@@ -30,17 +29,17 @@ std::string field_of_status(std::string_view name) {
 
 /// Whether the initial user namespace is not ours: only that one's root is root to the scheduler.
 bool in_user_namespace() {
-  std::ifstream file("/proc/self/uid_map");
+  Text file = Text::of_file("/proc/self/uid_map");
   std::int64_t inside = 0;
   std::int64_t outside = 0;
   std::int64_t length = 0;
   file >> inside >> outside >> length;
-  return file && (inside != 0 || outside != 0 || length != all_users);
+  return static_cast<bool>(file) && (inside != 0 || outside != 0 || length != all_users);
 }
 
 bool has_word(const std::string& list, std::string_view wanted) {
-  std::istringstream words(list);
-  for (std::string word; std::getline(words, word, ',');) {
+  Text words(list);
+  for (std::string word; words.line(word, ',');) {
     if (word == wanted) {
       return true;
     }
@@ -55,9 +54,9 @@ struct Group {
 };
 
 std::optional<Group> group_of_cpu() {
-  std::ifstream file("/proc/self/cgroup");
+  Text file = Text::of_file("/proc/self/cgroup");
   std::optional<Group> unified;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; file.line(line);) {
     const auto first = line.find(':');
     const auto second = line.find(':', first + 1);
     if (second == std::string::npos) {
@@ -81,14 +80,14 @@ struct Mount {
 };
 
 std::optional<Mount> mount_of(bool unified) {
-  std::ifstream file("/proc/self/mountinfo");
-  for (std::string line; std::getline(file, line);) {
+  Text file = Text::of_file("/proc/self/mountinfo");
+  for (std::string line; file.line(line);) {
     const auto dash = line.find(" - ");
     if (dash == std::string::npos) {
       continue;
     }
-    std::istringstream before(line.substr(0, dash));
-    std::istringstream after(line.substr(dash + 3));
+    Text before(line.substr(0, dash));
+    Text after(line.substr(dash + 3));
     std::string number;
     std::string parent;
     std::string device;
@@ -123,9 +122,9 @@ void find_empty_group(Rights& rights) {
   std::int64_t runtime_us = -1;
   if (group->unified) {
     // Version 2 has no file for it: a group that has the controller has none of that time.
-    runtime_us = std::ifstream(folder + "/cpu.max") ? 0 : -1;
+    runtime_us = Text::of_file(folder + "/cpu.max") ? 0 : -1;
   } else {
-    std::ifstream(folder + "/cpu.rt_runtime_us") >> runtime_us;
+    if (!(Text::of_file(folder + "/cpu.rt_runtime_us") >> runtime_us)) runtime_us = -1;
   }
   if (runtime_us == 0) {
     rights.empty_group = below;

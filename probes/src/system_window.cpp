@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "system_window.hpp"
+#include "text.hpp"
 
 #include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <charconv>
-#include <fstream>
-#include <sstream>
 
 namespace latenz::probe {
 namespace {
@@ -15,9 +14,9 @@ namespace {
 constexpr off_t smi_count_register = 0x34;  // MSR_SMI_COUNT, Intel SDM volume 4
 
 bool is_intel() {
-  std::ifstream file("/proc/cpuinfo");
+  Text file = Text::of_file("/proc/cpuinfo");
   std::string line;
-  while (std::getline(file, line)) {
+  while (file.line(line)) {
     if (line.starts_with("vendor_id")) {
       return line.ends_with("GenuineIntel");
     }
@@ -36,7 +35,7 @@ std::optional<std::uint64_t> read_smi_count(const File& msr) {
 /// Name and counts of one line such as " 24:  1  0  IO-APIC  5-edge  ttyS0".
 std::pair<std::string, std::vector<std::uint64_t>> parse_interrupt_line(const std::string& line,
                                                                         std::size_t columns) {
-  std::istringstream words(line);
+  Text words(line);
   std::string name;
   words >> name;
   if (!name.empty() && name.back() == ':') {
@@ -57,7 +56,7 @@ std::pair<std::string, std::vector<std::uint64_t>> parse_interrupt_line(const st
 
 /// CPU numbers of the header line "   CPU0   CPU2".
 std::vector<std::size_t> parse_cpu_columns(const std::string& header) {
-  std::istringstream words(header);
+  Text words(header);
   std::vector<std::size_t> cpus;
   for (std::string word; words >> word && word.starts_with("CPU");) {
     std::size_t cpu = 0;
@@ -82,9 +81,9 @@ void put(std::vector<Value>& values, std::size_t place, Value value) {
 
 std::vector<std::int64_t> parse_steal_ns(const std::string& stat, std::int64_t tick_ns) {
   std::vector<std::int64_t> steal_ns;
-  std::istringstream lines(stat);
-  for (std::string line; std::getline(lines, line) && line.starts_with("cpu");) {
-    std::istringstream words(line.substr(3));
+  Text lines(stat);
+  for (std::string line; lines.line(line) && line.starts_with("cpu");) {
+    Text words(line.substr(3));
     std::size_t cpu = 0;
     std::int64_t ticks = 0;
     if (line[3] == ' ' || !(words >> cpu) || cpu >= CPU_SETSIZE) {
@@ -100,11 +99,11 @@ std::vector<std::int64_t> parse_steal_ns(const std::string& stat, std::int64_t t
 
 std::map<std::string, std::vector<std::uint64_t>> parse_interrupts(const std::string& text) {
   std::map<std::string, std::vector<std::uint64_t>> interrupts;
-  std::istringstream lines(text);
+  Text lines(text);
   std::string line;
-  std::getline(lines, line);
+  lines.line(line);
   const auto cpus = parse_cpu_columns(line);
-  while (!cpus.empty() && std::getline(lines, line)) {
+  while (!cpus.empty() && lines.line(line)) {
     const auto [name, counts] = parse_interrupt_line(line, cpus.size());
     if (counts.size() != cpus.size()) {
       continue;  // ERR and MIS count for the machine, not for a CPU
@@ -147,15 +146,15 @@ SystemReading SystemReader::read(std::int64_t now_ns) {
 }
 
 std::optional<std::int64_t> SystemReader::frequency_khz(unsigned cpu) {
-  std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
-                     "/cpufreq/scaling_cur_freq");
+  Text file = Text::of_file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
+                            "/cpufreq/scaling_cur_freq");
   std::int64_t khz = 0;
   return file >> khz ? std::optional(khz) : std::nullopt;
 }
 
 std::string SystemReader::interrupt_name(std::uint64_t number) {
   const std::string name = std::to_string(number);
-  std::ifstream file("/sys/kernel/irq/" + name + "/actions");
+  Text file = Text::of_file("/sys/kernel/irq/" + name + "/actions");
   std::string actions;
   return file >> actions ? name + ":" + actions : name;
 }

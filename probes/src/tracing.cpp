@@ -9,11 +9,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <span>
-#include <sstream>
 
 #include "failure.hpp"
+#include "text.hpp"
 
 namespace latenz::probe {
 namespace {
@@ -49,9 +48,9 @@ void write_all(const File& file, std::string_view text) {
 }  // namespace
 
 std::filesystem::path find_tracefs() {
-  std::ifstream mounts("/proc/self/mounts");
-  for (std::string line; std::getline(mounts, line);) {
-    std::istringstream words(line);
+  Text mounts = Text::of_file("/proc/self/mounts");
+  for (std::string line; mounts.line(line);) {
+    Text words(line);
     std::string device;
     std::string place;
     std::string type;
