@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "attach_session.hpp"
 #include "cpu_load.hpp"
 #include "failure.hpp"
 #include "keeper.hpp"
@@ -31,7 +32,7 @@ using probe::File;
 using Arguments = std::span<const char* const>;
 
 constexpr std::string_view usage =
-    "it is started by latenz --on; by hand: latenz-agent wakeup|memory|cpu --help";
+    "it is started by latenz --on; by hand: latenz-agent wakeup|memory|cpu|attach --help";
 
 std::string checked_token(std::string_view text) {
   const auto allowed = [](unsigned char c) { return std::isalnum(c) != 0; };
@@ -105,6 +106,7 @@ int run(Arguments arguments) {
   if (verb == "wakeup") return probe::measure_wakeups(arguments.subspan(1));
   if (verb == "memory") return probe::load_memory(arguments.subspan(1));
   if (verb == "cpu") return probe::load_cpus(arguments.subspan(1));
+  if (verb == "attach") return attach::attach(arguments.subspan(1));
   if (verb == "--version") {
     probe::print(stdout, "latenz-agent " LATENZ_VERSION "\n");
     return 0;

@@ -87,6 +87,10 @@ class Machine(ABC):
         """Return the bytes of a small file, None if it cannot be read."""
 
     @abstractmethod
+    def link_text(self, path: str) -> str | None:
+        """Return what a symbolic link says, None if it cannot be read."""
+
+    @abstractmethod
     def matching(self, pattern: str) -> list[str]:
         """Return the sorted paths that match a shell pattern."""
 
@@ -129,6 +133,10 @@ class Machine(ABC):
     @abstractmethod
     def fetching(self, patterns: Iterable[str]) -> AbstractContextManager[None]:
         """Say which files are about to be read: over a link they come all at once."""
+
+    @abstractmethod
+    def at_once(self) -> AbstractContextManager[None]:
+        """Leave the block if the machine cannot be asked right now, because its link is cut."""
 
 
 class TargetMachine(Machine):
@@ -224,6 +232,13 @@ class Here(Machine):
         except OSError:
             return None
 
+    def link_text(self, path: str) -> str | None:
+        """Return what a symbolic link says, None if it cannot be read."""
+        try:
+            return os.fspath(Path(path).readlink())
+        except OSError:
+            return None
+
     def matching(self, pattern: str) -> list[str]:
         """Return the sorted paths that match a shell pattern."""
         return sorted(glob(pattern))  # noqa: PTH207 - patterns are texts, here and on targets
@@ -307,6 +322,10 @@ class Here(Machine):
 
     def fetching(self, patterns: Iterable[str]) -> AbstractContextManager[None]:  # noqa: ARG002
         """Do nothing: files here are read when they are needed."""
+        return nullcontext()
+
+    def at_once(self) -> AbstractContextManager[None]:
+        """Do nothing: this machine can always be asked."""
         return nullcontext()
 
 

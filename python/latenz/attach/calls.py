@@ -1,8 +1,9 @@
 """What a thread is blocked in, in words: system calls, the files and locks they are about."""
 
-import platform
 from functools import cache
 from pathlib import Path
+
+from latenz.machine import measured_machine
 
 _FILE = Path(__file__).with_suffix(".txt")
 NO_CALL = -1
@@ -62,7 +63,9 @@ _FUTEX_WAITS = (0, 9)
 
 @cache
 def _numbers(machine: str) -> dict[int, str]:
-    column = {"x86_64": 1}.get(machine, 2)
+    column = {"x86_64": 1, "aarch64": 2, "riscv64": 2}.get(machine)
+    if column is None:
+        return {}
     rows = (line.split() for line in _FILE.read_text(encoding="ascii").splitlines())
     return {int(row[column]): row[0] for row in rows if row[0] != "#" and row[column].isdecimal()}
 
@@ -72,11 +75,11 @@ def call_name(number: int, machine: str = "") -> str:
 
     Args:
         number: The kernel's.
-        machine: As `uname -m` calls it; empty: this one.
+        machine: As `uname -m` calls it; empty: the measured one.
     """
     if number < 0:
         return ""
-    return _numbers(machine or platform.machine()).get(number, f"system call {number}")
+    return _numbers(machine or measured_machine().architecture).get(number, f"system call {number}")
 
 
 def takes_a_file(name: str) -> bool:

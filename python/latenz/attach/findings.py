@@ -2,21 +2,23 @@
 
 import os
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from latenz.affinity import isolated_cpus
 from latenz.attach.account import Thread
 from latenz.attach.calls import OUTPUT, SLEEPS, TIMER_ABSTIME, call_name, is_plain_wait
 from latenz.durations import format_duration
+from latenz.machine import measured_machine
 from latenz.settings import format_cpu_list, parse_cpu_list
 
 State = Literal["ok", "wrong", "unknown", "not applicable"]
 _DEADLINE = 6
 _POLICIES = {0: "SCHED_OTHER", 1: "SCHED_FIFO", 2: "SCHED_RR", 3: "SCHED_BATCH", 5: "SCHED_IDLE"}
 _LONG_SLACK_NS = 10_000
+_CGROUPS = PurePosixPath("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
@@ -61,16 +63,28 @@ class Task:
     throttled: int | None
 
     @classmethod
+    def read_all(cls, threads: Iterable[tuple[int, int]]) -> "dict[int, Task]":
+        """Read those of several threads, each named after its process, at once.
+
+        Returns:
+            What is told, by the number of the thread; one that is gone tells nothing.
+        """
+        known = list(threads)
+        with measured_machine().fetching(_files_of(known)):
+            groups = {tid: _group_of(pid, tid) for pid, tid in known}
+            own = {(pid, tid): _own_texts(pid, tid) for pid, tid in known}
+        with measured_machine().fetching(_files_of_groups(set(groups.values()))):
+            return {tid: cls._of(*texts, groups[tid]) for (_, tid), texts in own.items()}
+
+    @classmethod
     def read(cls, pid: int, tid: int) -> "Task":
         """Read it; a thread that is gone tells nothing."""
-        base = Path(f"/proc/{pid}/task/{tid}")
-        status = _text(base / "status")
-        stat = _text(base / "stat").rpartition(")")[2].split()
-        group = next(
-            (line[3:] for line in _text(base / "cgroup").splitlines() if line.startswith("0::")), ""
-        )
-        folder = Path("/sys/fs/cgroup") / group.lstrip("/")
-        slack = _text(Path(f"/proc/{tid}/timerslack_ns")).strip()
+        return cls.read_all([(pid, tid)])[tid]
+
+    @classmethod
+    def _of(cls, status: str, stat_text: str, slack: str, group: str) -> "Task":
+        stat = stat_text.rpartition(")")[2].split()
+        folder = _folder_of(group)
         policy = int(stat[38]) if len(stat) > 38 else None
         return cls(
             policy=policy,
@@ -82,7 +96,7 @@ class Task:
             faults=int(stat[7]) + int(stat[9]) if len(stat) > 9 else None,
             group=group,
             quota=_quota(folder),
-            throttled=_number(_text(folder / "cpu.stat"), "nr_throttled", separator=" "),
+            throttled=_number(_text(f"{folder}/cpu.stat"), "nr_throttled", separator=" "),
         )
 
     @property
@@ -96,10 +110,53 @@ class Task:
         return f"{name} {self.priority}" if self.priority else name
 
 
-def _text(path: Path) -> str:
-    with suppress(OSError):
-        return path.read_text(errors="replace")
-    return ""
+def _files_of(threads: Iterable[tuple[int, int]]) -> list[str]:
+    return [
+        path
+        for pid, tid in threads
+        for path in (
+            *(f"/proc/{pid}/task/{tid}/{name}" for name in ("status", "stat", "cgroup")),
+            f"/proc/{tid}/timerslack_ns",
+        )
+    ]
+
+
+def _own_texts(pid: int, tid: int) -> tuple[str, str, str]:
+    base = f"/proc/{pid}/task/{tid}"
+    return (
+        _text(f"{base}/status"),
+        _text(f"{base}/stat"),
+        _text(f"/proc/{tid}/timerslack_ns").strip(),
+    )
+
+
+def _group_of(pid: int, tid: int) -> str:
+    lines = _text(f"/proc/{pid}/task/{tid}/cgroup").splitlines()
+    return next((line[3:] for line in lines if line.startswith("0::")), "")
+
+
+def _folder_of(group: str) -> PurePosixPath:
+    return _CGROUPS / group.lstrip("/")
+
+
+def _files_of_groups(groups: Iterable[str]) -> list[str]:
+    """Return patterns of the files of control groups; units' names have backslashes."""
+    files = [
+        f"{each}/{name}"
+        for group in groups
+        for each in _with_parents(_folder_of(group))
+        for name in ("cpu.stat", "cpu.max")
+    ]
+    return [re.sub(r"[\\*?\[\]]", "?", path) for path in sorted(set(files))]
+
+
+def _with_parents(folder: PurePosixPath) -> list[PurePosixPath]:
+    """Return a control group and all that it is in, up to the root of them."""
+    return [each for each in (folder, *folder.parents) if each.is_relative_to(_CGROUPS)]
+
+
+def _text(path: str) -> str:
+    return (measured_machine().content(path) or b"").decode("utf-8", "replace")
 
 
 def _number(text: str, name: str, separator: str = ":") -> int | None:
@@ -114,18 +171,22 @@ def _cpus(status: str) -> tuple[int, ...] | None:
     return None
 
 
-def _quota(folder: Path) -> str | None:
+def _quota(folder: PurePosixPath) -> str | None:
     """Return the tightest cpu.max from a group up to the root, as "QUOTA PERIOD"."""
-    for group in (folder, *folder.parents):
-        if group == Path("/sys/fs"):
-            break
-        told = _text(group / "cpu.max").strip()
+    for group in _with_parents(folder):
+        told = _text(f"{group}/cpu.max").strip()
         if told and not told.startswith("max"):
             return told
     return "max"
 
 
-def findings(thread: Thread, before: Task, after: Task, calls: dict[str, int]) -> list[Finding]:
+def findings(
+    thread: Thread,
+    before: Task,
+    after: Task,
+    calls: dict[str, int],
+    isolated: frozenset[int],
+) -> list[Finding]:
     """Return what was looked at for a thread whose cycles were recorded.
 
     Args:
@@ -133,6 +194,7 @@ def findings(thread: Thread, before: Task, after: Task, calls: dict[str, int]) -
         before: What /proc told when its recording began.
         after: The same at its end.
         calls: How often it made each system call meanwhile; empty: not known.
+        isolated: The isolated CPUs of its machine.
     """
     where = f"{thread.comm} ({thread.tid})"
     return [
@@ -143,7 +205,7 @@ def findings(thread: Thread, before: Task, after: Task, calls: dict[str, int]) -
         _pause(thread, where),
         _output(thread, where, calls),
         _slack(thread, before),
-        _mask(where, before),
+        _mask(where, before, isolated),
         _group(where, before, after),
         _mutexes(thread, where),
     ]
@@ -259,8 +321,7 @@ def _slack(thread: Thread, task: Task) -> Finding:
     )
 
 
-def _mask(where: str, task: Task) -> Finding:
-    isolated = frozenset(isolated_cpus())
+def _mask(where: str, task: Task, isolated: frozenset[int]) -> Finding:
     allowed = task.allowed
     if allowed is None:
         state: State = "unknown"

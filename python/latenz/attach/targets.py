@@ -1,15 +1,14 @@
 """Which processes and threads are meant, as people name them."""
 
 import re
-import subprocess
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from latenz.errors import BadInput, shown
+from latenz.machine import measured_machine
 
-_PROC = Path("/proc")
-_CGROUPS = Path("/sys/fs/cgroup")
+_CGROUPS = "/sys/fs/cgroup"
+_DEEPEST_UNIT = 6  # user.slice/user-1.slice/user@1.service/app.slice/robot.slice/robot.service
+_DEEPEST_PART = 4
 _MOST_NAMED = 5
 _MOST_PROCESSES = 256
 _COMM = 15  # characters that the kernel keeps of a name
@@ -32,7 +31,7 @@ class Target:
 
 
 def find_target(wanted: str) -> Target:
-    """Return what a number of a process or thread, or a name, stands for.
+    """Return what a number of a process or thread, or a name, stands for on the measured machine.
 
     Raises:
         BadInput: There is no such one, or several.
@@ -52,61 +51,56 @@ def find_unit(unit: str) -> Target:
         raise BadInput(f"{shown(unit)} is no unit", "--unit", "write for example robot.service")
     full = unit if "." in unit else f"{unit}.service"
     group = _group_of(full)
-    found = []
-    with suppress(OSError):
-        for path in [group / "cgroup.procs", *group.glob("**/cgroup.procs")]:
-            found += [int(line) for line in path.read_text().split()]
-    processes = tuple(sorted(set(found)))
+    found = set()
+    for depth in range(_DEEPEST_PART):
+        below = "/*" * depth
+        for path in measured_machine().matching(f"{_pattern_of(group)}{below}/cgroup.procs"):
+            found |= {int(word) for word in _text(path).split() if word.isdecimal()}
+    processes = tuple(sorted(found))
     if not processes:
         raise BadInput(f"{full} does not run", "--unit", f"start it: systemctl start {full}")
     return Target(full.partition(".")[0], processes[:_MOST_PROCESSES])
 
 
-def _group_of(unit: str) -> Path:
-    try:
-        told = subprocess.run(
-            ["systemctl", "show", "--property=ControlGroup", "--value", "--", unit],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=30,
-            check=False,
-        ).stdout.strip()
-    except (OSError, subprocess.TimeoutExpired):
-        told = ""
+def _group_of(unit: str) -> str:
+    """Return the folder of a unit's control group."""
+    asked = ("systemctl", "show", "--property=ControlGroup", "--value", "--", unit)
+    told = (measured_machine().output_of(asked) or "").partition("\n")[0].strip()
     if told.startswith("/"):
-        return _CGROUPS / told.lstrip("/")
-    slices = sorted(_CGROUPS.glob(f"**/{unit}")) if _CGROUPS.is_dir() else []
-    if not slices:
-        raise BadInput(f"there is no running unit {unit}", "--unit", "see systemctl list-units")
-    return slices[0]
+        return f"{_CGROUPS}{told.rstrip('/')}"
+    for depth in range(_DEEPEST_UNIT):
+        pattern = f"{_CGROUPS}{'/*' * depth}/{_pattern_of(unit)}/cgroup.procs"
+        for path in measured_machine().matching(pattern):
+            group = path.rpartition("/")[0]
+            if group.rpartition("/")[2] == unit:
+                return group
+    raise BadInput(f"there is no running unit {unit}", "--unit", "see systemctl list-units")
+
+
+def _pattern_of(path: str) -> str:
+    """Return a shell pattern that matches a path; units' names have backslashes."""
+    return re.sub(r"[\\*?\[\]]", "?", path)
 
 
 def _numbered(number: int) -> Target:
-    for path in (_PROC / str(number) / "status",):
-        with suppress(OSError):
-            group = re.search(r"^Tgid:\s*(\d+)$", path.read_text(errors="replace"), re.MULTILINE)
-            if group and int(group[1]) == number:
-                return Target(name_of(number), (number,))
-            if group:
-                return Target(name_of(number), (int(group[1]),), (number,))
-    raise BadInput(f"there is no process or thread {number}", "attach", "see ps -eLo pid,tid,comm")
+    status = _text(f"/proc/{number}/status")
+    group = re.search(r"^Tgid:\s*(\d+)$", status, re.MULTILINE)
+    if group is None:
+        what = f"there is no process or thread {number}"
+        raise BadInput(what, "attach", "see ps -eLo pid,tid,comm")
+    process = int(group[1])
+    return Target(name_of(number), (process,), () if process == number else (number,))
 
 
 def _named(name: str) -> Target:
     """By the process's name or its program's; else by the name of one of its threads."""
-    processes = [pid for pid in _numbers(_PROC) if name in _names_of(pid)]
+    with measured_machine().fetching(("/proc/[0-9]*/comm", "/proc/[0-9]*/cmdline")):
+        processes = [pid for pid in _numbers("/proc") if name in _names_of(pid)]
     if not processes:
-        threads = [
-            (pid, tid)
-            for pid in _numbers(_PROC)
-            for tid in _numbers(_PROC / str(pid) / "task")
-            if name_of(tid) == name[:_COMM]
-        ]
-        owners = sorted({pid for pid, _ in threads})
-        if len(owners) == 1:
-            return Target(name, tuple(owners), tuple(sorted(tid for _, tid in threads)))
-        processes = owners
+        threads = _threads_called(name)
+        processes = sorted({pid for pid, _ in threads})
+        if len(processes) == 1:
+            return Target(name, tuple(processes), tuple(sorted(tid for _, tid in threads)))
     if not processes:
         what = f"no process or thread is called {shown(name)}"
         raise BadInput(what, "attach", "see ps -eLo pid,tid,comm")
@@ -118,22 +112,32 @@ def _named(name: str) -> Target:
     return Target(name[:60], (processes[0],))
 
 
+def _threads_called(name: str) -> list[tuple[int, int]]:
+    """Return the threads of a name, each after its process."""
+    with measured_machine().fetching(("/proc/[0-9]*/task/[0-9]*/comm",)):
+        return [
+            (pid, tid)
+            for pid in _numbers("/proc")
+            for tid in _numbers(f"/proc/{pid}/task")
+            if _text(f"/proc/{pid}/task/{tid}/comm").rstrip("\n") == name[:_COMM]
+        ]
+
+
 def _names_of(pid: int) -> set[str]:
-    names = {name_of(pid)}
-    with suppress(OSError, IndexError):
-        words = (_PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
-        names.add(Path(words[0].decode(errors="replace")).name)
-    return names - {""}
+    program = _text(f"/proc/{pid}/cmdline").partition("\0")[0]
+    return {name_of(pid), program.rpartition("/")[2]} - {""}
 
 
 def name_of(number: int) -> str:
     """Return what a thread calls itself; empty if there is none."""
-    with suppress(OSError):
-        return (_PROC / str(number) / "comm").read_text(errors="replace").rstrip("\n")
-    return ""
+    return _text(f"/proc/{number}/comm").rstrip("\n")
 
 
-def _numbers(folder: Path) -> list[int]:
-    with suppress(OSError):
-        return sorted(int(each.name) for each in folder.iterdir() if each.name.isdecimal())
-    return []
+def _numbers(folder: str) -> list[int]:
+    """Return the names in a folder that are numbers."""
+    names = (path.rpartition("/")[2] for path in measured_machine().matching(f"{folder}/[0-9]*"))
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def _text(path: str) -> str:
+    return (measured_machine().content(path) or b"").decode("utf-8", "replace")

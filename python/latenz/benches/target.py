@@ -26,17 +26,17 @@ class TargetBench(Host):
     """Measures on a target, with the engines and loads of the agent and those installed there.
 
     Args:
-        url: Where the target is.
+        at: Where the target is, or the target itself, which whoever opened it closes.
         name: What sample sets call it.
-        target: The target, if somebody has opened it.
     """
 
     traces = False
 
-    def __init__(self, url: TargetUrl, name: str = Host.name, target: Target | None = None) -> None:
+    def __init__(self, at: TargetUrl | Target, name: str = Host.name) -> None:
         self.name = name  # type: ignore[misc]  # each target has its own
-        self.url = url
-        self._target = target
+        self.url = at.url if isinstance(at, Target) else at
+        self._given = at if isinstance(at, Target) else None
+        self._target = self._given
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -45,6 +45,9 @@ class TargetBench(Host):
         Raises:
             BadInput: The target cannot be reached or measured.
         """
+        if self._given:
+            yield
+            return
         try:
             with opened(self.url) as self._target:
                 yield
@@ -118,7 +121,7 @@ def bench_on(target: Target, name: str) -> Bench:
     """Return what measures on a target that is open what an experiment wants of a bench."""
     if name != Host.name:
         return Elsewhere(name)
-    return TargetBench(target.url, target=target)
+    return TargetBench(target)
 
 
 class Elsewhere(Bench):

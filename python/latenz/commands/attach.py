@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from latenz.commands.judging import Globs, Limits
+from latenz.commands.on import On
 
 if TYPE_CHECKING:
     from latenz.engines.attach import AttachSettings
@@ -35,6 +36,7 @@ def command(
     ] = _DEFAULT_DURATION,
     deadline: Limits = None,
     for_: Globs = None,
+    on: On = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="New run folder (default: results/<program>-<time>)."),
@@ -49,12 +51,15 @@ def command(
     Ends with 0 if all deadlines are met, 1 if one is violated, 3 if one could not be shown, and 130
     if interrupted; what was measured so far is kept.
 
+    With --on, the program runs on another machine: nothing needs to be installed there.
+
     Example: latenz attach ros2_control_node --thread 'rt*' --duration 60s --deadline 200us
     """
     import shutil
 
     from latenz.commands.attach_show import print_attached
     from latenz.commands.judging import asked_deadlines, exit_code
+    from latenz.commands.on import asking, target_at
     from latenz.engines.attach import AttachSettings, missing_rights
     from latenz.errors import EXIT_INTERRUPTED, BadInput
     from latenz.experiment.progress import Progress
@@ -62,6 +67,8 @@ def command(
     from latenz.statistics import summarize
     from latenz.store.run import Run
 
+    if from_ is not None and on is not None:
+        raise BadInput("is a file of this machine", "--from", "leave --on out")
     if from_ is not None and unit is not None:
         raise BadInput("has no units", "--from", "name a thread in it, or none for all of them")
     if (target is None) == (unit is None) and from_ is None:
@@ -76,13 +83,18 @@ def command(
         thread=thread or "",
         trace="" if from_ is None else str(from_),
     )
-    if from_ is None and (obstacle := missing_rights()):
-        raise BadInput(obstacle.reason, "attach", obstacle.fix)
-    experiment = _experiment(settings, duration, asked_deadlines(deadline, for_))
-    folder = output or _default_folder(experiment.conditions[0].name)
-    is_new = not folder.exists()
-    with Progress(wanted=not json) as progress:
-        writer = run_experiment(experiment, folder, experiment.conditions, progress, required=True)
+    deadlines = asked_deadlines(deadline, for_)
+    with target_at(on) as machine:
+        with asking(machine):
+            if from_ is None and (obstacle := missing_rights()):
+                raise BadInput(obstacle.reason, on or "attach", obstacle.fix)
+            experiment = _experiment(settings, duration, deadlines)
+        folder = output or _default_folder(experiment.conditions[0].name)
+        is_new = not folder.exists()
+        with Progress(wanted=not json) as progress:
+            writer = run_experiment(
+                experiment, folder, experiment.conditions, progress, required=True, on=machine
+            )
     (account,) = writer.info.conditions
     sample_sets = Run.open(folder).sample_sets
     if not sample_sets and account["state"] == "failed":

@@ -1,7 +1,7 @@
 """The option `--on`: another machine than this one."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,8 +35,8 @@ def target_of(url: str | None) -> "TargetUrl | None":
 
 
 @contextmanager
-def machine_of(url: str | None) -> "Iterator[Target | None]":
-    """Ask the target that the option names, instead of this machine, until the end of the block.
+def target_at(url: str | None) -> "Iterator[Target | None]":
+    """Keep an agent on the target that the option names, until the end of the block.
 
     Raises:
         BadInput: It names none, or it cannot be reached.
@@ -45,13 +45,30 @@ def machine_of(url: str | None) -> "Iterator[Target | None]":
     if target is None:
         yield None
         return
-    from latenz.machine import measuring
     from latenz.remote import opened
     from latenz.remote.setup import ensure_agents
 
     ensure_agents(target)
-    with opened(target) as machine, measuring(machine):
+    with opened(target) as machine:
         yield machine
+
+
+@contextmanager
+def machine_of(url: str | None) -> "Iterator[Target | None]":
+    """Ask the target that the option names, instead of this machine, until the end of the block.
+
+    Raises:
+        BadInput: It names none, or it cannot be reached.
+    """
+    with target_at(url) as target, asking(target):
+        yield target
+
+
+def asking(target: "Target | None") -> AbstractContextManager[None]:
+    """Ask a target instead of this machine until the end of the block; None: this machine."""
+    from latenz.machine import measuring
+
+    return measuring(target) if target else nullcontext()
 
 
 @contextmanager

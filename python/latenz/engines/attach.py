@@ -1,6 +1,5 @@
 """The engine `attach`: a running program's own threads, measured as they are, cycle by cycle."""
 
-import os
 import re
 import time
 from collections.abc import Iterable
@@ -10,23 +9,25 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from latenz.affinity import enterable_cpus
+from latenz.affinity import enterable_cpus, isolated_cpus
 from latenz.attach.account import ACCOUNT_FILE, Account, Thread
-from latenz.attach.calls import call_name
+from latenz.attach.calls import call_name, takes_a_file
 from latenz.attach.causes import Surroundings, priority_in_words, worst_causes
 from latenz.attach.findings import Finding, Task, findings
 from latenz.attach.targets import Target, find_target, find_unit
 from latenz.engines.base import Engine
 from latenz.errors import BadInput
 from latenz.keeper import KeptProgram
+from latenz.machine import measured_machine
 from latenz.measuring.settings import EngineSettings
 from latenz.model import SampleSet, WorstSample
 from latenz.obstacle import Obstacle, missing_own_program
-from latenz.programs import probe_program
+from latenz.programs import own_program
 from latenz.settings import Duration
 
 _PROGRAM = "latenz-attach"
 _CAP_SYS_ADMIN, _CAP_PERFMON, _CAP_BPF = 21, 38, 39
+_FIRST_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of the kernel
 _MOST_FILES = 4096
 _STARTED = "program"
 _STARTING, _STARTING_S = 50, 0.2
@@ -101,16 +102,22 @@ class Attach(Engine[AttachSettings]):
         self._priorities: dict[int, int] = {}
         self._seen: tuple[int, int] | None = None
         self._collected: Account | None = None
+        self._isolated: frozenset[int] = frozenset()
+        self._is_guest = False
 
     @classmethod
     def needed(cls) -> dict[str, Any]:
-        """Return a process that surely runs."""
-        return {"process": str(os.getpid())}
+        """Return a process that surely runs: this one, or a target's agent."""
+        stat = (measured_machine().content("/proc/self/stat") or b"").split()
+        return {"process": stat[0].decode("ascii", "replace") if stat else "1"}
 
     @classmethod
     def obstacle(cls, settings: AttachSettings) -> Obstacle | None:
         """Return why running programs cannot be measured here, or None if they can."""
         obstacle = missing_own_program(_PROGRAM)
+        if (settings.trace or settings.command) and not measured_machine().is_here:
+            what = "on a target, attach measures what runs there"
+            return Obstacle(what, "start the program there, and name it by process or unit")
         if settings.trace:
             if Path(settings.trace).is_file():
                 return obstacle
@@ -142,8 +149,8 @@ class Attach(Engine[AttachSettings]):
         only = [f"--threads={','.join(map(str, target.threads))}"] if target.threads else []
         named = [f"--thread-names={self.settings.thread}"] if self.settings.thread else []
         return [
-            str(probe_program(_PROGRAM)),
-            f"--output={self.folder}",
+            *own_program(_PROGRAM),
+            f"--output={self.place}",
             f"--processes={','.join(map(str, target.processes))}",
             *only,
             *named,
@@ -158,7 +165,7 @@ class Attach(Engine[AttachSettings]):
         only = [f"--threads={process}"] if process.isdecimal() else []
         name = thread or ("" if process.isdecimal() else process)
         return [
-            str(probe_program(_PROGRAM)),
+            *own_program(_PROGRAM),
             f"--output={self.folder}",
             f"--trace={Path(self.settings.trace).absolute()}",
             *only,
@@ -172,13 +179,17 @@ class Attach(Engine[AttachSettings]):
             if self.settings.command or self.settings.trace:
                 return frozenset()
             target = self._found()
-            masks = [Task.read(pid, pid).allowed for pid in target.processes]
+            tasks = Task.read_all((pid, pid) for pid in target.processes)
+            masks = [each.allowed for each in tasks.values()]
             theirs = frozenset(cpu for mask in masks if mask for cpu in mask)
             return theirs if theirs < enterable_cpus() else frozenset()
         return frozenset()
 
     def start(self) -> None:
         """Start the program if it is ours to start, and watch it."""
+        if not self.settings.trace:
+            self._isolated = frozenset(isolated_cpus())
+            self._is_guest = _is_guest()
         if self.settings.command:
             self._started = KeptProgram(
                 list(self.settings.command),
@@ -289,44 +300,62 @@ class Attach(Engine[AttachSettings]):
                 return
             self._seen = (found.st_mtime_ns, found.st_ino)
             account = self._account()
-            for thread in account.recorded if account else ():
+            threads = account.recorded if account else ()
+            if threads and not self.settings.trace:
+                with measured_machine().at_once():
+                    self._keep_tasks(threads)
+                    self._keep_surroundings(threads)
+            for thread in threads:
                 self._announce(thread)
-                self._keep_surroundings(thread)
+
+    def _keep_tasks(self, threads: Iterable[Thread]) -> None:
+        for tid, task in Task.read_all((each.pid, each.tid) for each in threads).items():
+            if task.policy is not None:
+                self._after[tid] = task
+            self._before.setdefault(tid, task)
 
     def _announce(self, thread: Thread) -> None:
-        elsewhere: dict[str, Any] = {"machine": None, "kernel": None, "bench": None}
-        if not self.settings.trace:
-            task = Task.read(thread.pid, thread.tid)
-            if task.policy is not None:
-                self._after[thread.tid] = task
-            self._before.setdefault(thread.tid, task)
-            elsewhere = {"priority": task.priority or None}
         if thread.tid in self._announced:
             return
+        elsewhere: dict[str, Any] = {"machine": None, "kernel": None, "bench": None}
+        if not self.settings.trace:
+            task = self._before.get(thread.tid)
+            elsewhere = {"priority": (task.priority if task else None) or None}
         name = f"{self.task.metadata.name}/{thread.folder}"
         known = {"name": name, "tool": _PROGRAM, **_what(thread), **elsewhere}
         # What the program recorded into is where the set belongs.
         self.task.writer.begin(self.task.metadata.model_copy(update=known))
         self._announced[thread.tid] = name
 
-    def _keep_surroundings(self, thread: Thread) -> None:
+    def _keep_surroundings(self, threads: Iterable[Thread]) -> None:
         """Files, mappings and priorities are known only while the program runs."""
-        if self.settings.trace:
-            return
-        from latenz.attach.calls import takes_a_file
-
-        for segment in (each for story in thread.worst for each in story.segments):
-            key = (thread.pid, segment.argument_0)
+        blocks = [
+            (thread.pid, segment)
+            for thread in threads
+            for story in thread.worst
+            for segment in story.segments
+            if segment.what == "blocked"
+        ]
+        wakers = {segment.tid for _, segment in blocks} - set(self._priorities)
+        unmapped = {each.pid for each in threads if self._lacks_mappings(each)}
+        files = (f"/proc/{tid}/stat" for tid in wakers), (f"/proc/{pid}/maps" for pid in unmapped)
+        with measured_machine().fetching([*files[0], *files[1]]):
+            self._priorities |= {tid: _priority(tid) for tid in wakers}
+            self._maps |= {pid: maps for pid in unmapped if (maps := _mappings(pid))}
+        for pid, segment in blocks:
+            key = (pid, segment.argument_0)
             is_new = key not in self._files and len(self._files) < _MOST_FILES
-            if segment.what == "blocked" and is_new and takes_a_file(call_name(segment.call)):
-                with suppress(OSError, OverflowError, ValueError):
-                    self._files[key] = str(Path(f"/proc/{key[0]}/fd/{key[1]}").readlink())
-            if segment.what == "blocked" and segment.tid not in self._priorities:
-                self._priorities[segment.tid] = _priority(segment.tid)
-        if thread.pid not in self._maps or any(each.fault_addresses for each in thread.worst):
-            maps = _mappings(thread.pid)
-            if maps:
-                self._maps[thread.pid] = maps
+            if is_new and takes_a_file(call_name(segment.call)):
+                said = measured_machine().link_text(f"/proc/{pid}/fd/{segment.argument_0}")
+                if said is not None:
+                    self._files[key] = said
+
+    def _lacks_mappings(self, thread: Thread) -> bool:
+        """Return whether what is known of a process's memory does not tell all of its faults."""
+        if thread.pid not in self._maps:
+            return True
+        addresses = {address for story in thread.worst for address in story.fault_addresses}
+        return any(not self._place_of(thread.pid, each) for each in addresses)
 
     def _surroundings(self, threads: Iterable[Thread]) -> Surroundings:
         throttled = any(
@@ -339,7 +368,7 @@ class Attach(Engine[AttachSettings]):
             priority_of=lambda tid: self._priorities.get(tid, -2),
             place_of=self._place_of,
             throttled=throttled,
-            is_guest=_is_guest(),
+            is_guest=self._is_guest,
         )
 
     def _place_of(self, pid: int, address: int) -> str:
@@ -370,27 +399,38 @@ class Attach(Engine[AttachSettings]):
             before = self._before.get(each.tid)
             if before is not None:
                 calls = {call_name(number): n for number, n in each.calls.items()}
-                found += findings(each, before, self._after.get(each.tid, before), calls)
+                after = self._after.get(each.tid, before)
+                found += findings(each, before, after, calls, self._isolated)
         return found
 
 
 def missing_rights() -> Obstacle | None:
     """Return which right is missing that watching other programs needs."""
-    with suppress(OSError):
-        text = Path("/sys/kernel/security/lockdown").read_text()
-        if "[confidentiality]" in text:
-            return Obstacle(
-                "the kernel is locked down (confidentiality), which forbids BPF to read it",
-                "boot with lockdown=integrity, or without lockdown",
-            )
-    capable = 0
-    with suppress(OSError):
-        match = re.search(r"^CapEff:\s*([0-9a-f]+)$", Path("/proc/self/status").read_text(), re.M)
-        capable = int(match[1], 16) if match else 0
-    if capable >> _CAP_SYS_ADMIN & 1 or (capable >> _CAP_BPF & 1 and capable >> _CAP_PERFMON & 1):
-        return None
-    what = "other programs may not be watched: CAP_BPF and CAP_PERFMON are missing"
-    return Obstacle(what, "run as root, as in: sudo ./latenz attach ...")
+    machine = measured_machine()
+    if "[confidentiality]" in _text("/sys/kernel/security/lockdown"):
+        return Obstacle(
+            "the kernel is locked down (confidentiality), which forbids BPF to read it",
+            "boot with lockdown=integrity, or without lockdown",
+        )
+    match = re.search(r"^CapEff:\s*([0-9a-f]+)$", _text("/proc/self/status"), re.MULTILINE)
+    capable = int(match[1], 16) if match else 0
+    if not (
+        capable >> _CAP_SYS_ADMIN & 1 or (capable >> _CAP_BPF & 1 and capable >> _CAP_PERFMON & 1)
+    ):
+        what = "other programs may not be watched: CAP_BPF and CAP_PERFMON are missing"
+        if machine.is_here:
+            return Obstacle(what, "run as root, as in: sudo ./latenz attach ...")
+        return Obstacle(
+            f"{what} on the target",
+            "reach it as root: ssh://root@HOST, or ?sudo after the URL; or attach from the host of"
+            " the container",
+        )
+    if machine.link_text("/proc/self/ns/pid") not in (None, _FIRST_PID_NAMESPACE):
+        return Obstacle(
+            "processes have other numbers here than the kernel's (a PID namespace of a container)",
+            "attach from the container's host, or start the container with --pid=host",
+        )
+    return None
 
 
 def source_in_words(thread: Thread) -> str:
@@ -480,26 +520,26 @@ def _started_target(program: KeptProgram, name: str) -> Target:
 
 def _priority(tid: int) -> int:
     """Return a thread's priority in the kernel's numbers; -2: there is no such thread."""
-    with suppress(OSError, IndexError, ValueError):
-        fields = Path(f"/proc/{tid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return int(fields[15]) + 100
+    with suppress(IndexError, ValueError):
+        return int(_text(f"/proc/{tid}/stat").rpartition(")")[2].split()[15]) + 100
     return -2
 
 
 def _mappings(pid: int) -> list[tuple[int, int, str]]:
     found = []
-    with suppress(OSError):
-        for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
-            words = line.split(None, 5)
-            first, _, last = words[0].partition("-")
-            found.append((int(first, 16), int(last, 16), words[5] if len(words) > 5 else ""))
+    for line in _text(f"/proc/{pid}/maps").splitlines():
+        words = line.split(None, 5)
+        first, _, last = words[0].partition("-")
+        found.append((int(first, 16), int(last, 16), words[5] if len(words) > 5 else ""))
     return found
 
 
 def _is_guest() -> bool:
-    with suppress(OSError):
-        return " hypervisor" in Path("/proc/cpuinfo").read_text(errors="replace")
-    return False
+    return " hypervisor" in _text("/proc/cpuinfo")
+
+
+def _text(path: str) -> str:
+    return (measured_machine().content(path) or b"").decode("utf-8", "replace")
 
 
 __all__ = ["Attach", "AttachSettings", "missing_rights", "priority_in_words", "source_in_words"]

@@ -21,7 +21,7 @@ from latenz.signals import stopped_by_signals
 
 if TYPE_CHECKING:
     from latenz.benches.late import OnLate
-    from latenz.remote import TargetUrl
+    from latenz.remote import Target, TargetUrl
     from latenz.store.run import RunWriter, Status
 
 
@@ -71,7 +71,7 @@ def run_experiment(
     required: bool = False,
     trace: bool = False,
     on_late: "OnLate | None" = None,
-    on: "TargetUrl | None" = None,
+    on: "TargetUrl | Target | None" = None,
 ) -> "RunWriter":
     """Measure conditions in random order; SIGINT and SIGTERM end the run early and in order.
 
@@ -86,7 +86,8 @@ def run_experiment(
         required: The conditions were asked for by name: one that cannot be measured is an error.
         trace: Also record what the kernel does meanwhile, and tell why the worst were late.
         on_late: What to do once a measurement's latency passes a limit.
-        on: The target to measure instead of this machine; None: this machine.
+        on: The target to measure instead of this machine, which may be open already; None: this
+            machine.
 
     Returns:
         The closed run; its `info.status` is "complete" or "interrupted".
@@ -115,7 +116,7 @@ def _opened(bench: Bench, name: str, stack: ExitStack, *, one_of_many: bool) -> 
     return bench
 
 
-def _bench(condition: Condition, on: "TargetUrl | None") -> Bench:
+def _bench(condition: Condition, on: "TargetUrl | Target | None") -> Bench:
     if on is None and not condition.target:
         return BENCHES[condition.bench]()
     from latenz.benches.target import Elsewhere, TargetBench

@@ -5,7 +5,7 @@ import itertools
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from latenz.settings import format_cpu_list, parse_cpu_list
 
 _LARGEST_FILE = 4 << 20
 _OWN_PROGRAMS = {
+    "latenz-attach": "attach",
     "latenz-wakeup": "wakeup",
     "latenz-memory-load": "memory",
     "latenz-cpu-load": "cpu",
@@ -124,6 +125,13 @@ class Target(TargetMachine):
             return None
         error, content = self._ask("read", str(_LARGEST_FILE), path)
         return content if error == b"0" else None
+
+    def link_text(self, path: str) -> str | None:
+        """Return what a symbolic link says, None if it cannot be read."""
+        if self.lost:
+            return None
+        error, said = self._ask("link", path)
+        return said.decode("utf-8", "replace") if error == b"0" else None
 
     def tree(self) -> Tree:
         """Return the files of the target, each as it is when it is first asked for."""
@@ -329,6 +337,12 @@ class Target(TargetMachine):
             apart = self._ask("leave", format_cpu_list(tuple(sorted(cpus))))
             self._measured_apart = apart[0] == b"1"
         yield
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Leave the block if the link is cut, or is being cut."""
+        with suppress(BadInput), self.link.abandoned_when(lambda: True):
+            yield
 
     @contextmanager
     def fetching(self, patterns: Iterable[str]) -> Iterator[None]:

@@ -11,7 +11,8 @@ from latenz.remote.link import checked, number
 
 BUDGET = 4 << 20
 """Bytes that are asked for at once."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._+-]{0,99}){0,4}")
+_PART = "[A-Za-z0-9_+=@][A-Za-z0-9._+=@-]{0,99}"  # threads have folders, by their names
+_NAME = re.compile(f"{_PART}(/{_PART}){{0,4}}")
 _VERSION = re.compile(r"[0-9-]{1,60}")
 _REPLACED = (".json", ".yaml")
 _LARGEST_REPLACED = 256 << 20

@@ -27,11 +27,7 @@ def test_doctor_finds_the_same():
 
 def test_doctor_knows_the_engines_and_loads_of_a_target():
     there, here = told("doctor", "--on", "local:"), told("doctor")
-    able = {
-        what
-        for what in here["can_measure"]
-        if not what.endswith(("(attach)", "(intercore)", "(robot)"))
-    }
+    able = {what for what in here["can_measure"] if not what.endswith(("(intercore)", "(robot)"))}
     assert set(there["can_measure"]) == able - {"under load disk", "under load kernel-compile"}
 
 
