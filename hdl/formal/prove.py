@@ -23,15 +23,16 @@ HERE = Path(__file__).resolve().parent
 INDUCTION_STEPS = 3
 
 SMALL_CORE: flow.Generics = {
+    "synchroniser_stages_g": 0,
     "latency_width_g": 3,
     "num_width_g": 3,
     "depth_g": 4,
     "queue_depth_g": 2,
 }
 SMALL_MACROS = ("WIDTH=3", "NUM_WIDTH=3", "INDEX_BITS=2", "SMALL")
-WIDE_CORE: flow.Generics = {"depth_g": 4}
+WIDE_CORE: flow.Generics = {"depth_g": 4, "synchroniser_stages_g": 0}
 WIDE_MACROS = ("WIDTH=16", "NUM_WIDTH=16", "INDEX_BITS=2")
-SMALL_IP: flow.Generics = {"depth_g": 4, "queue_depth_g": 2}
+SMALL_IP: flow.Generics = {"depth_g": 4, "queue_depth_g": 2, "synchroniser_stages_g": 0}
 ADDITIONS: flow.Generics = {
     f"{name}_g": True
     for name in (
@@ -131,7 +132,7 @@ PROOFS = (
     _core(
         "core, 48 bit, restart",
         "restart",
-        {"latency_width_g": 48, "num_width_g": 32, "depth_g": 4},
+        {**WIDE_CORE, "latency_width_g": 48, "num_width_g": 32},
         ("WIDTH=48", "NUM_WIDTH=32", "INDEX_BITS=2"),
         bounded=4,
         covered=10,

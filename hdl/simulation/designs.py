@@ -17,6 +17,8 @@ from latenz.errors import BadInput, closest, shown
 
 BUILDS = HDL.parent / "build/hdl/simulation"
 GHDL = ["--std=08"]
+ONE_CLOCK = {"synchroniser_stages_g": "0"}
+"""Of a simulated board, unless others are asked for: its signals all have the one clock."""
 _WHY = re.compile(
     r"(?:assertion failure|bound check failure)\): (.*)|:error: (.*)|Error: (.*)"
     r"|ghdl-\w+: (.*)|vhd:\d+:\d+: (.*)"
@@ -76,7 +78,7 @@ def checked_generics(design: Design, given: list[str]) -> dict[str, str]:
         BadInput: The design has no such generic, or its type has no such value.
     """
     known = _generics(design)
-    values = {}
+    values = dict(ONE_CLOCK)
     for each in given:
         name, _, value = each.partition("=")
         if name not in known:

@@ -28,7 +28,8 @@ ADDITIONS = (
     *("identification", "counters", "watchdog", "time_stamp", "snapshot", "histogram"),
     *("stream", "freeze", "self_test"),
 )
-ALL_ADDITIONS: flow.Generics = {f"{name}_g": True for name in (*ADDITIONS, "sums")}
+PUBLISHED: flow.Generics = {"synchroniser_stages_g": 0}
+ALL_ADDITIONS: flow.Generics = {**PUBLISHED, **{f"{name}_g": True for name in (*ADDITIONS, "sums")}}
 
 # What the published configuration must not exceed.
 MOST_FLIP_FLOPS = 124
@@ -44,7 +45,7 @@ class Variant:
 
     name: str
     top: str = "latencies_ip"
-    generics: flow.Generics = field(default_factory=dict)
+    generics: flow.Generics = field(default_factory=lambda: PUBLISHED)
     timed: bool = False
 
     def netlist(self) -> str:
@@ -60,15 +61,21 @@ VARIANTS = (
     Variant("published", timed=True),
     Variant("published, 2 synchroniser stages", generics={"synchroniser_stages_g": 2}),
     Variant("published, 3 synchroniser stages", generics={"synchroniser_stages_g": 3}),
-    Variant("32 bit", generics={"latency_width_g": 32}),
-    Variant("48 bit", generics={"latency_width_g": 48}),
-    Variant("policy restart", generics={"overlap_policy_g": "restart"}),
-    Variant("policy queue of 16", generics={"overlap_policy_g": "queue"}, timed=True),
-    *(Variant(name.replace("_", " "), generics={f"{name}_g": True}) for name in ADDITIONS),
-    Variant(
-        "histogram, log-linear", generics={"histogram_g": True, "histogram_kind_g": "log-linear"}
+    Variant("32 bit", generics={**PUBLISHED, "latency_width_g": 32}),
+    Variant("48 bit", generics={**PUBLISHED, "latency_width_g": 48}),
+    Variant("policy restart", generics={**PUBLISHED, "overlap_policy_g": "restart"}),
+    Variant("policy queue of 16", generics={**PUBLISHED, "overlap_policy_g": "queue"}, timed=True),
+    *(
+        Variant(name.replace("_", " "), generics={**PUBLISHED, f"{name}_g": True})
+        for name in ADDITIONS
     ),
-    Variant("snapshot with sums", generics={"snapshot_g": True, "sums_g": True}, timed=True),
+    Variant(
+        "histogram, log-linear",
+        generics={**PUBLISHED, "histogram_g": True, "histogram_kind_g": "log-linear"},
+    ),
+    Variant(
+        "snapshot with sums", generics={**PUBLISHED, "snapshot_g": True, "sums_g": True}, timed=True
+    ),
     Variant("every addition", generics=ALL_ADDITIONS),
     Variant(
         "every addition, 48 bit, policy queue of 16",
@@ -77,7 +84,7 @@ VARIANTS = (
     Variant("random_data_generator", "random_data_generator"),
     Variant("latency_bench, published", "latency_bench"),
     Variant("latencies_ip_channels, 2 channels", "latencies_ip_channels"),
-    Variant("stream_ring_writer", "stream_ring_writer"),
+    Variant("stream_ring_writer", "stream_ring_writer", {}),
 )
 
 

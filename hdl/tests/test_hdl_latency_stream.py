@@ -12,7 +12,7 @@ OTHERS = ("watchdog", "snapshot", "sums", "histogram", "self_test")
 @pytest.mark.parametrize(
     "generics",
     [
-        {"channel_g": "165"},
+        {"channel_g": "165", "synchroniser_stages_g": "0"},
         {
             "channel_g": "3",
             "latency_width_g": "32",

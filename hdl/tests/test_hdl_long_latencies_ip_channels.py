@@ -8,7 +8,12 @@ from verification.passing import passes
 
 pytestmark = pytest.mark.proofs
 
-COMMON = {"depth_g": "64", "stream_g": "true", "time_stamp_g": "true"}
+COMMON = {
+    "depth_g": "64",
+    "stream_g": "true",
+    "time_stamp_g": "true",
+    "synchroniser_stages_g": "0",
+}
 
 
 @pytest.mark.parametrize(

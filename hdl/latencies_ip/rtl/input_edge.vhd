@@ -11,7 +11,7 @@ library ieee;
 entity input_edge is
     generic (
         -- Flip-flops before the edge detector: 0 for an input of this clock, else 2 or 3.
-        synchroniser_stages_g : natural := 0
+        synchroniser_stages_g : natural := 2
     );
     port (
         clk      : in    std_logic;

@@ -14,7 +14,7 @@ entity latencies_core is
         latency_width_g       : positive := 16;
         depth_g               : positive := 512;
         num_width_g           : positive := 16;
-        synchroniser_stages_g : natural  := 0;
+        synchroniser_stages_g : natural  := 2;
         overlap_policy_g      : string   := "drop";
         queue_depth_g         : positive := 16;
         time_stamp_g          : boolean  := false;

@@ -20,7 +20,7 @@ entity latencies_ip is
         -- Bits of the number of latencies: 16 or 32.
         num_width_g : positive := 16;
         -- Flip-flops that synchronise each input: 0, 2 or 3.
-        synchroniser_stages_g : natural := 0;
+        synchroniser_stages_g : natural := 2;
         -- What an interrupt does while another is open: drop, restart or queue.
         overlap_policy_g : string := "drop";
         -- With queue: how many can be open, a power of two.

@@ -15,7 +15,7 @@ entity latency_stream is
         latency_width_g : positive := 16;
         depth_g : positive := 512;
         num_width_g : positive := 32;
-        synchroniser_stages_g : natural := 0;
+        synchroniser_stages_g : natural := 2;
         overlap_policy_g : string := "drop";
         queue_depth_g : positive := 16;
         clock_frequency_hz_g : positive := 100_000_000;

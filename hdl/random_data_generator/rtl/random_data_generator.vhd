@@ -18,7 +18,7 @@ entity random_data_generator is
         -- How many words the FIFO holds; a power of two, 2 to 32,768, at least words_g.
         fifo_depth_g : positive := 64;
         -- Flip-flops that synchronise ps_pl_irq: 0 if it is of this clock, else 2 or 3.
-        synchroniser_stages_g : natural := 0
+        synchroniser_stages_g : natural := 2
     );
     port (
         aclk    : in    std_logic;

@@ -24,6 +24,7 @@ from verification.model.configuration import Configuration
 
 BUILD = HDL.parent / "build/hdl/verification"
 SIMULATION_SECONDS = 240
+HAVE_THOSE_OF_THE_IP = ("latencies_ip", "latencies_ip_channels")
 
 
 class ToolError(Exception):
@@ -82,6 +83,14 @@ def analysed(files: Sequence[Path]) -> Path:
     return place
 
 
+def given(top: str, ip: Configuration, generics: Mapping[str, str]) -> list[str]:
+    """GHDL's options for an entity: its own generics, and those of `ip` where it has them."""
+    options = ip.generics() if top in HAVE_THOSE_OF_THE_IP else []
+    names = {f"-g{name}" for name in generics}
+    kept = [each for each in options if each.partition("=")[0] not in names]
+    return [*kept, *(f"-g{name}={value}" for name, value in generics.items())]
+
+
 def simulate(
     module: str,
     ip: Configuration,
@@ -106,14 +115,14 @@ def simulate(
         generics: Further ones, by their names in the VHDL, of an entity that is not latencies_ip.
         stop_at_failure: Leave out the tests behind the first that fails.
         longest_ns: Of simulated time, after which a test that still runs has failed; the simulator
-            is then held to 10 s of CPU, too. 0: no end.
+            is then held to 30 s of CPU, too. 0: no end.
     """
     place = BUILD / "runs" / name
     place.mkdir(parents=True, exist_ok=True)
     work = work or analysed(sources())
     entry = cocotb_tools.config.lib_entry("vpi", "ghdl")
     python = [find_libpython.find_libpython() or "", cocotb_tools.config.pygpi_entry_point()]
-    options = [*ip.generics(), *(f"-g{key}={value}" for key, value in (generics or {}).items())]
+    options = given(top, ip, generics or {})
     environment = {
         **os.environ,
         **as_environment(ip),
@@ -136,7 +145,7 @@ def simulate(
         coverage.FILE: str(place / "coverage.json"),
     }
     (place / "results.xml").unlink(missing_ok=True)
-    limit = ["prlimit", "--cpu=10"] if longest_ns else []
+    limit = ["prlimit", "--cpu=30"] if longest_ns else []
     arguments = [*limit, "ghdl", "-r", "--std=08", f"--workdir={work}", top, *options]
     end = [f"--stop-time={longest_ns}ns"] if longest_ns else []
     done = subprocess.run(

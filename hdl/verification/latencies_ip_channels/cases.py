@@ -17,7 +17,7 @@ from verification.passing import generic
 
 CHANNELS = int(generic("channels_g", "2"))
 CHAINED = generic("chained_g", "false") == "true"
-STAGES = int(generic("synchroniser_stages_g", "0"))
+STAGES = int(generic("synchroniser_stages_g", "2"))
 WINDOW = 0x1000  # of a channel's registers
 SAMPLES = 0x1000  # of a channel's memory
 REGION = 4 * int(generic("depth_g", "512"))  # its regions: latencies, -, time stamps low and high

@@ -18,7 +18,7 @@ from verification.passing import generic
 
 EXTENDED = generic("time_stamp_g", "false") == "true"
 WORDS = int(generic("words_g", "16"))
-STAGES = int(generic("synchroniser_stages_g", "0"))
+STAGES = int(generic("synchroniser_stages_g", "2"))
 DEPTH = 512
 REGION = 4 * DEPTH
 WE, ALARM_LAT, LAST, MAX, MIN, NUM, ALARM = range(0, 0x1C, 4)

@@ -146,7 +146,7 @@ async def it_tells_its_generics(dut: Any) -> None:
     assert told & 0xFF == WIDTH
     assert told >> 8 & 31 == (DEPTH - 1).bit_length()
     assert told >> 16 & 3 == policies[generic("overlap_policy_g", "drop")]
-    assert told >> 18 & 3 == int(generic("synchroniser_stages_g", "0"))
+    assert told >> 18 & 3 == int(generic("synchroniser_stages_g", "2"))
     assert told >> 29 & 1 == (generic("histogram_kind_g", "linear") == "log-linear")
     names = ("counters", "watchdog", "time_stamp", "snapshot", "sums", "histogram", "stream")
     defaults = dict.fromkeys(("counters", "time_stamp", "stream"), "true")

@@ -59,6 +59,9 @@ begin
             '0';
 
     dut : entity work.latencies_ip
+        generic map (
+            synchroniser_stages_g => 0
+        )
         port map (
             aclk            => aclk,
             aresetn         => aresetn,

@@ -12,7 +12,7 @@ class Configuration:
     latency_width: int = 16
     depth: int = 512
     num_width: int = 16
-    synchroniser_stages: int = 0
+    synchroniser_stages: int = 2
     overlap_policy: str = "drop"
     queue_depth: int = 16
     clock_frequency_hz: int = 100_000_000
@@ -63,7 +63,7 @@ class Configuration:
         ]
 
 
-PUBLISHED = Configuration()
+PUBLISHED = Configuration(synchroniser_stages=0)
 
 # Every addition but the two halves of the memory, which change where samples are; small enough that
 # the memories fill in a short test.

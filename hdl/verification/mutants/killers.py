@@ -111,7 +111,7 @@ _CHANNELS = _part(
 )
 _WRAPPED = _part(
     "latency_stream",
-    {"channel_g": "165"},
+    {"channel_g": "165", "synchroniser_stages_g": "0"},
     {
         "channel_g": "3",
         "latency_width_g": "32",

@@ -16,11 +16,12 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from simulation.vhdl_sources import ALL, HDL, listed
-from verification.latencies_ip.runner import BUILD, ToolError, analysed, command
+from verification.latencies_ip.runner import BUILD, ToolError, analysed, command, given
 from verification.latencies_ip.suite import CONFIGURATIONS
 from verification.mutants.generated import Change, drawn, files
 from verification.mutants.killers import KILLERS, OFFERED, Killer
@@ -115,8 +116,7 @@ def sound(killer: Killer) -> bool:
 
 
 def _options(killer: Killer) -> list[str]:
-    generics = [f"-g{name}={value}" for name, value in killer.generics]
-    return [*CONFIGURATIONS[killer.ip].generics(), *generics]
+    return given(killer.top, CONFIGURATIONS[killer.ip], dict(killer.generics))
 
 
 def _elaborates(killer: Killer, work: Path) -> bool:
@@ -161,6 +161,14 @@ def wanted(file: str, rows: dict[str, Row], again: str) -> Iterator[tuple[Change
         count += judged is not None and judged["verdict"] != STILLBORN
         if count == EACH:
             return
+
+
+def _in_turn(
+    mutants: Iterable[Iterator[tuple[Change, Row | None]]],
+) -> Iterator[tuple[Change, Row | None]]:
+    """One of each file, then the next of each: a run that is ended early has judged all files."""
+    for turn in zip_longest(*mutants):
+        yield from (each for each in turn if each is not None)
 
 
 def arguments() -> list[dict[str, str]]:
@@ -253,24 +261,23 @@ def write(rows: dict[str, Row]) -> None:
     PAGE.write_text(page(rows))
 
 
-def main(given: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Judge what is wanted; 1 if the score is too low."""
     parser = argparse.ArgumentParser(description="Judge mutants of the VHDL.")
     parser.add_argument("files", nargs="*", help="entities; all if none is named")
     parser.add_argument("--again", default="", choices=["", SURVIVED, KILLED, SAME, STILLBORN])
-    options = parser.parse_args(given)
+    options = parser.parse_args(arguments)
     known, rows = recorded(), {}
-    for file in files():
-        named = not options.files or entity(file) in options.files
-        for change, row in wanted(file, known, options.again if named else ""):
-            if row is None and named:
-                row = known[change.name] = judge(change)
-                sys.stderr.write(
-                    f"{entity(file)} {change.line} {row['verdict']} {row.get('by', '')}\n"
-                )
-            if row is not None:
-                rows[change.name] = row
-                write({**known, **rows})
+    named = [file for file in files() if not options.files or entity(file) in options.files]
+    mutants = [wanted(file, known, options.again if file in named else "") for file in files()]
+    for change, row in _in_turn(mutants):
+        if row is None and change.file in named:
+            row = known[change.name] = judge(change)
+            told = f"{entity(change.file)} {change.line} {row['verdict']} {row.get('by', '')}"
+            sys.stderr.write(f"{told}\n")
+            write(known)
+        if row is not None:
+            rows[change.name] = row
     write(rows)
     return int(any(score(counts) < LEAST_SCORE for counts in scores(rows.values()).values()))
 

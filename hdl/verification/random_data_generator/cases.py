@@ -21,7 +21,7 @@ DATA, SEED, WORDS, LEVEL, STATUS, OVERRUNS, REQUESTS = 0x00, 0x04, 0x08, 0x0C, 0
 EMPTY, FULL, BUSY = 1, 2, 4
 COUNT = int(generic("words_g", "16"))
 DEPTH = int(generic("fifo_depth_g", "64"))
-STAGES = int(generic("synchroniser_stages_g", "0"))
+STAGES = int(generic("synchroniser_stages_g", "2"))
 
 
 class Bench:

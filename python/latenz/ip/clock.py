@@ -37,7 +37,10 @@ class Clock:
 
     @property
     def resolution_ns(self) -> int:
-        """One cycle; so much more where it is rounded that v stands for [v, v + resolution)."""
+        """One cycle; so much more where it is rounded that v stands for [v, v + resolution).
+
+        Signals of another clock can be a cycle less, too: docs/ip.md, What each figure includes.
+        """
         return _SECOND // self.hertz + (0 if self.is_whole else 2)
 
     def to_ns(self, cycles: int) -> int:
