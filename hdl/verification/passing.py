@@ -10,6 +10,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "simulation"))
 
 from designs import run
 
+from verification.random_parts.bins import FILE
+
 GENERICS = "LATENZ_GENERICS"  # environment: name=value of each, for the cases
 
 
@@ -18,14 +20,25 @@ def generic(name: str, default: str) -> str:
     return dict(each.split("=") for each in os.environ[GENERICS].split()).get(name, default)
 
 
-def passes(entity: str, generics: dict[str, str], folder: Path, *, cases: int) -> None:
-    """Simulate verification.<entity>.cases; assert that so many ran and all of them passed."""
+def passes(
+    entity: str, generics: dict[str, str], folder: Path, *, cases: int, module: str = ""
+) -> None:
+    """Simulate the cases of an entity; assert that so many ran and all of them passed.
+
+    Args:
+        entity: What is simulated.
+        generics: Of it.
+        folder: Takes what the simulation leaves.
+        cases: How many have to run.
+        module: Where they are; verification.<entity>.cases if it is not given.
+    """
     results = run(
         entity,
-        f"verification.{entity}.cases",
+        module or f"verification.{entity}.cases",
         generics,
         folder,
         {
+            FILE: str(folder / "bins.json"),
             GENERICS: " ".join(f"{name}={value}" for name, value in generics.items()),
             "COCOTB_RANDOM_SEED": "7",
             "COCOTB_TRUST_INERTIAL_WRITES": "1",

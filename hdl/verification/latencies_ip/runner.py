@@ -21,6 +21,7 @@ from simulation.vhdl_sources import ALL, HDL, MEASURING, listed
 from verification.latencies_ip import coverage
 from verification.latencies_ip.bench import as_environment
 from verification.model.configuration import Configuration
+from verification.random_parts import bins
 
 BUILD = HDL.parent / "build/hdl/verification"
 SIMULATION_SECONDS = 240
@@ -143,6 +144,7 @@ def simulate(
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "COCOTB_RESULTS_FILE": str(place / "results.xml"),
         coverage.FILE: str(place / "coverage.json"),
+        bins.FILE: str(place / "bins.json"),
     }
     (place / "results.xml").unlink(missing_ok=True)
     limit = ["prlimit", "--cpu=30"] if longest_ns else []

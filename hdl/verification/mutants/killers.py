@@ -59,6 +59,12 @@ def _part(top: str, *generics: dict[str, str], ip: str = "published") -> tuple[K
     return tuple(Killer(module, ip, top, tuple(each.items())) for each in generics)
 
 
+def _random(top: str, *generics: dict[str, str]) -> tuple[Killer, ...]:
+    """The random traffic of a part by itself."""
+    module = f"verification.random_parts.{top}"
+    return tuple(Killer(module, top=top, generics=tuple(each.items())) for each in generics)
+
+
 _WIDE = _ip("wide_values/wide_queue")
 _ADDITIONS = _ip("additions/full_queue", "additions/halves", "additions/linear", "additions/wide")
 _CORE = _ip(
@@ -133,6 +139,23 @@ _ULX3S = _part(
     {"cycles_per_bit_g": "8", "stimulus_bits_g": "9", "depth_g": "64", "bins_g": "64"},
 )
 _SELF_TEST = _part("self_test", {})
+_RANDOM_RING = _random("ring_writer", {})
+_RANDOM_MERGER = _random("stream_merger", {"inputs_g": "3"}, {"inputs_g": "16"})
+_RANDOM_SELECTOR = _random(
+    "axi_lite_selector", {"channels_g": "3"}, {"channels_g": "1", "window_bits_g": "4"}
+)
+_RANDOM_GENERATOR = _random(
+    "random_data_generator",
+    {"words_g": "4", "fifo_depth_g": "8", "synchroniser_stages_g": "0"},
+    {"words_g": "1", "fifo_depth_g": "4", "synchroniser_stages_g": "3"},
+)
+_STREAMED = {"depth_g": "16", "stream_g": "true", "time_stamp_g": "true"}
+_RANDOM_CHANNELS = _random(
+    "latencies_ip_channels",
+    _STREAMED | {"channels_g": "3", "synchroniser_stages_g": "0"},
+    _STREAMED | {"channels_g": "2", "chained_g": "true", "synchroniser_stages_g": "2"},
+)
+_RANDOM_BRIDGE = _random("uart_axi_bridge", {"cycles_per_bit_g": "10", "silence_bits_g": "32"})
 
 KILLERS: dict[str, tuple[Killer, ...]] = {
     "latencies_pkg": (*_CORE[:2], *_WIDE, *_ADDITIONS, *_HISTOGRAM[:4], *_AXI[:2]),
@@ -151,22 +174,22 @@ KILLERS: dict[str, tuple[Killer, ...]] = {
     "sample_stream": (*_STREAM, *_WIDE, *_ADDITIONS),
     "self_test": (*_SELF_TEST, *_ADDITIONS, *_WIDE),
     "latencies_ip": (*_WIDE, *_ADDITIONS, *_CORE, *_AXI, *_QUEUE),
-    "random_data_generator_register_block": (*_GENERATOR, *_BENCH),
+    "random_data_generator_register_block": (*_GENERATOR, *_RANDOM_GENERATOR, *_BENCH),
     "linear_feedback_register": (*_REGISTER, *_GENERATOR[:1]),
-    "word_fifo": (*_GENERATOR, *_BENCH[:1]),
-    "random_data_generator": (*_GENERATOR, *_BENCH),
+    "word_fifo": (*_RANDOM_GENERATOR, *_GENERATOR, *_BENCH[:1]),
+    "random_data_generator": (*_RANDOM_GENERATOR, *_GENERATOR, *_BENCH),
     "latency_bench": _BENCH,
     "stream_ring_writer_register_block": _RING,
-    "ring_writer": _RING,
+    "ring_writer": (*_RANDOM_RING, *_RING),
     "stream_ring_writer": _RING,
     "latency_stream": _WRAPPED,
-    "axi_lite_selector": _CHANNELS,
-    "stream_merger": _CHANNELS,
-    "synchroniser": _CHANNELS[1:],
-    "latencies_ip_channels": _CHANNELS,
-    "uart_receiver": _BRIDGE,
-    "uart_transmitter": _BRIDGE,
-    "uart_axi_bridge": _BRIDGE,
+    "axi_lite_selector": (*_RANDOM_SELECTOR, *_CHANNELS),
+    "stream_merger": (*_RANDOM_MERGER, *_CHANNELS),
+    "synchroniser": (*_CHANNELS[1:], *_RANDOM_CHANNELS[1:]),
+    "latencies_ip_channels": (*_RANDOM_CHANNELS, *_CHANNELS),
+    "uart_receiver": (*_RANDOM_BRIDGE, *_BRIDGE),
+    "uart_transmitter": (*_RANDOM_BRIDGE, *_BRIDGE),
+    "uart_axi_bridge": (*_RANDOM_BRIDGE, *_BRIDGE),
     "ulx3s_bench": _ULX3S,
 }
 

@@ -23,7 +23,7 @@ from typing import Any
 from simulation.vhdl_sources import ALL, HDL, listed
 from verification.latencies_ip.runner import BUILD, ToolError, analysed, command, given
 from verification.latencies_ip.suite import CONFIGURATIONS
-from verification.mutants.generated import Change, drawn, files
+from verification.mutants.generated import Change, changes, drawn, files
 from verification.mutants.killers import KILLERS, OFFERED, Killer
 
 HERE = Path(__file__).resolve().parent
@@ -267,7 +267,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("files", nargs="*", help="entities; all if none is named")
     parser.add_argument("--again", default="", choices=["", SURVIVED, KILLED, SAME, STILLBORN])
     options = parser.parse_args(arguments)
-    known, rows = recorded(), {}
+    there = {change.name for file in files() for change in changes(file)}
+    known = {name: row for name, row in recorded().items() if name in there}
+    rows: dict[str, Row] = {}
     named = [file for file in files() if not options.files or entity(file) in options.files]
     mutants = [wanted(file, known, options.again if file in named else "") for file in files()]
     for change, row in _in_turn(mutants):
