@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from simulation.vhdl_sources import ALL, listed
 from synthesis import flow
 
 CONSTRAINTS = Path(__file__).parents[1] / "latencies_ip" / "constraints"
@@ -88,6 +89,25 @@ def test_xdc_finds_every_first_stage_and_no_other(
         or re.search(r"\.row_n1_kept$", name)
     ]
     assert len(found) == first_stages, found
+
+
+NO_SHIFT_REGISTERS = {
+    "shreg_extract": "no",
+    "syn_srlstyle": "registers",
+    "altera_attribute": "-name AUTO_SHIFT_REGISTER_RECOGNITION OFF",
+}
+
+
+def test_no_tool_makes_a_shift_register_of_a_synchroniser() -> None:
+    """Each that has ASYNC_REG, which is Vivado's alone, has what other tools want as well."""
+    found = 0
+    for source in listed(*ALL):
+        text = source.read_text()
+        for name in re.findall(r"attribute async_reg of (\w+) : signal", text):
+            found += 1
+            for attribute, value in NO_SHIFT_REGISTERS.items():
+                assert f'attribute {attribute} of {name} : signal is "{value}";' in text, source
+    assert found >= 2
 
 
 def _registers(top: str, verilog: str) -> dict[str, int]:

@@ -304,14 +304,23 @@ def test_the_package_names_ports_and_interfaces_that_exist(packaged, wrappers):
     interfaces = [call[call.index("-busif") + 1]
                   for call in named(packaged, "ipx::associate_bus_interfaces")]  # fmt: skip
     interfaces += [call[0] for call in named(packaged, "ipx::get_bus_interfaces")]
-    assert set(interfaces) == {"s00_axi", "s01_axi", "m_axis"}
-    for interface in interfaces:
+    levels = {"interrupt", "alarm"}
+    assert set(interfaces) == {"s00_axi", "s01_axi", "m_axis", *levels}
+    for interface in set(interfaces) - levels:
         assert any(port.startswith(f"{interface}_") for port in wrapper.ports)
     conditions = [
         call[1] for call in named(packaged, "set_property") if call[0] == "enablement_dependency"
     ]
     used = set(re.findall(r"\$(\w+)", " ".join(conditions)))
     assert {"stream_g", "shared_time_g", "self_test_g"} <= used <= set(wrapper.generics)
+
+
+def test_interrupts_are_levels_for_whoever_connects_them(packaged):
+    """Else Vivado takes its own default, and with it the device tree that is made of the design."""
+    levels = [call for call in named(packaged, "set_property") if call[0] == "value"]
+    assert levels == [
+        ["value", "LEVEL_HIGH", f"SENSITIVITY of {port}"] for port in ("interrupt", "alarm")
+    ]
 
 
 def test_the_interrupt_is_there_with_every_addition(packaged):

@@ -16,7 +16,8 @@ COMMANDS = """
     open_run report_cdc report_methodology report_timing_summary report_utilization
     save_bd_design set_property update_compile_order validate_bd_design
     wait_on_run write_cfgmem write_hw_platform
-    ipx::associate_bus_interfaces ipx::check_integrity ipx::create_xgui_files ipx::current_core
+    ipx::add_bus_parameter ipx::associate_bus_interfaces ipx::check_integrity
+    ipx::create_xgui_files ipx::current_core
     ipx::get_bus_interfaces ipx::get_hdl_parameters ipx::get_ports ipx::get_user_parameters
     ipx::infer_bus_interface ipx::infer_bus_interfaces ipx::package_project ipx::save_core
     ipx::update_checksums ipx::update_dependency
@@ -37,6 +38,7 @@ proc stub {name arguments} {
         get_bd_* - get_files - get_runs - ipx::get_* { return [lindex $arguments 0] }
         create_bd_cell { return [lindex $arguments end] }
         ipx::current_core { return core }
+        ipx::add_bus_parameter { return "[lindex $arguments 0] of [lindex $arguments 1]" }
         current_project { return project }
         current_fileset { return sources_1 }
     }

@@ -109,6 +109,8 @@ namespace eval latenz {
         ipx::infer_bus_interface aresetn xilinx.com:signal:reset_rtl:1.0 $core
         foreach output {interrupt alarm} {
             ipx::infer_bus_interface $output xilinx.com:signal:interrupt_rtl:1.0 $core
+            set interface [ipx::get_bus_interfaces $output -of_objects $core]
+            set_property value LEVEL_HIGH [ipx::add_bus_parameter SENSITIVITY $interface]
         }
         ipx::infer_bus_interfaces xilinx.com:interface:aximm_rtl:1.0 $core
         ipx::infer_bus_interfaces xilinx.com:interface:axis_rtl:1.0 $core

@@ -35,9 +35,16 @@ architecture rtl of input_edge is
         return "false";
     end function synchronises;
 
-    -- Next to each other, and never a shift register; by this the constraints find them, too.
+    -- Next to each other; by this the constraints find them, too.
     attribute async_reg : string;
     attribute async_reg of seen : signal is synchronises;
+    -- Never a shift register in a LUT or a memory: Vivado and Yosys, Synplify, Quartus.
+    attribute shreg_extract : string;
+    attribute shreg_extract of seen : signal is "no";
+    attribute syn_srlstyle : string;
+    attribute syn_srlstyle of seen : signal is "registers";
+    attribute altera_attribute : string;
+    attribute altera_attribute of seen : signal is "-name AUTO_SHIFT_REGISTER_RECOGNITION OFF";
 
 begin
 

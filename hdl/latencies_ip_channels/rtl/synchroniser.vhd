@@ -43,6 +43,13 @@ begin
 
         attribute async_reg : string;
         attribute async_reg of kept : signal is "true";
+        -- Never a shift register in a LUT or a memory: Vivado and Yosys, Synplify, Quartus.
+        attribute shreg_extract : string;
+        attribute shreg_extract of kept : signal is "no";
+        attribute syn_srlstyle : string;
+        attribute syn_srlstyle of kept : signal is "registers";
+        attribute altera_attribute : string;
+        attribute altera_attribute of kept : signal is "-name AUTO_SHIFT_REGISTER_RECOGNITION OFF";
 
     begin
 

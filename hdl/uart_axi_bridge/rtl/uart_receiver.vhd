@@ -37,6 +37,13 @@ architecture rtl of uart_receiver is
 
     attribute async_reg : string;
     attribute async_reg of seen : signal is "true";
+    -- Never a shift register in a LUT or a memory: Vivado and Yosys, Synplify, Quartus.
+    attribute shreg_extract : string;
+    attribute shreg_extract of seen : signal is "no";
+    attribute syn_srlstyle : string;
+    attribute syn_srlstyle of seen : signal is "registers";
+    attribute altera_attribute : string;
+    attribute altera_attribute of seen : signal is "-name AUTO_SHIFT_REGISTER_RECOGNITION OFF";
 
     signal busy : std_logic := '0';
     -- Cycles until the next look at the line.

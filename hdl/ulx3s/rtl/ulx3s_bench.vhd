@@ -55,6 +55,13 @@ architecture rtl of ulx3s_bench is
 
     attribute async_reg : string;
     attribute async_reg of settled : signal is "true";
+    -- Never a shift register in a LUT or a memory: Vivado and Yosys, Synplify, Quartus.
+    attribute shreg_extract : string;
+    attribute shreg_extract of settled : signal is "no";
+    attribute syn_srlstyle : string;
+    attribute syn_srlstyle of settled : signal is "registers";
+    attribute altera_attribute : string;
+    attribute altera_attribute of settled : signal is "-name AUTO_SHIFT_REGISTER_RECOGNITION OFF";
 
     signal aresetn : std_logic;
     signal reset   : std_logic;
