@@ -19,8 +19,8 @@ EXTENDED = {
     ("generics", "tests"),
     [
         ({"words_g": "16", "synchroniser_stages_g": "0"}, 2),
-        ({"words_g": "4", "synchroniser_stages_g": "2"} | EXTENDED, 3),
-        ({"words_g": "1", "synchroniser_stages_g": "3", "overlap_policy_g": "queue"} | EXTENDED, 3),
+        ({"words_g": "4", "synchroniser_stages_g": "2"} | EXTENDED, 4),
+        ({"words_g": "1", "synchroniser_stages_g": "3", "overlap_policy_g": "queue"} | EXTENDED, 4),
     ],
 )
 def test_bench_measures_what_the_pins_show(

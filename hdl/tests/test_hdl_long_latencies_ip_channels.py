@@ -19,11 +19,11 @@ COMMON = {
 @pytest.mark.parametrize(
     ("generics", "cases"),
     [
-        ({"channels_g": "3"}, 7),
-        ({"channels_g": "16"}, 6),
-        ({"channels_g": "2", "chained_g": "true"}, 6),
-        ({"channels_g": "3", "chained_g": "true", "synchroniser_stages_g": "2"}, 7),
-        ({"channels_g": "3", "chained_g": "true", "synchroniser_stages_g": "3"}, 7),
+        ({"channels_g": "3"}, 8),
+        ({"channels_g": "16"}, 7),
+        ({"channels_g": "2", "chained_g": "true"}, 7),
+        ({"channels_g": "3", "chained_g": "true", "synchroniser_stages_g": "2"}, 8),
+        ({"channels_g": "3", "chained_g": "true", "synchroniser_stages_g": "3"}, 8),
     ],
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else "",
 )

@@ -178,6 +178,21 @@ async def half_with_the_maximum_is_kept(bench: Bench) -> None:
         )
 
 
+@case(needs=_has("freeze"))
+async def a_series_does_not_end_what_the_one_before_began(bench: Bench) -> None:
+    """Latencies of 0 are no new maximum: nothing is frozen, though a half was about to be."""
+    await bench.write("mode", 0)
+    await bench.write("post_trigger", 3)
+    await bench.begin()
+    await bench.measure(5)
+    await bench.measure(1)
+    await bench.begin()
+    for _ in range(8):
+        await bench.measure(0)
+    await _check_halves(bench)
+    await bench.check()
+
+
 async def _check_halves(bench: Bench) -> None:
     await bench.settle()
     _, frozen, position = bench.model.halves()

@@ -20,6 +20,7 @@ CONFIGURATIONS: dict[str, Configuration] = {
         histogram=False,
         overlap_policy="restart",
     ),
+    "deep": replace(PUBLISHED, depth=2048, latency_width=48, stream=True),
     # Of each of several IPs behind one pair of slaves; here for the bugs planted there.
     "channels": replace(PUBLISHED, depth=64, stream=True, time_stamp=True),
     "wide_queue": replace(
@@ -31,12 +32,13 @@ RUNS = (
     *(
         ("corner_cases", name)
         for name in CONFIGURATIONS
-        if name not in ("halves", "linear", "channels", "wide_queue")
+        if name not in ("halves", "linear", "channels", "wide_queue", "deep")
     ),
     *(("axi_cases", name) for name in ("published", "halves", "wide")),
     *(("random_traffic", name) for name in ("published", "halves", "wide", "full_queue")),
     *(("additions", name) for name in ("full_queue", "halves", "linear", "wide")),
     ("wide_values", "wide_queue"),
+    ("deep", "deep"),
 )
 
 

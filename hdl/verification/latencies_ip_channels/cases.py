@@ -22,6 +22,7 @@ WINDOW = 0x1000  # of a channel's registers
 SAMPLES = 0x1000  # of a channel's memory
 REGION = 4 * int(generic("depth_g", "512"))  # its regions: latencies, -, time stamps low and high
 WE, ALARM_LAT, LAST, NUM, ALARM = 0x00, 0x04, 0x08, 0x14, 0x18
+TIME_LOW = 0xE8
 CLOCK_NS = 10
 
 
@@ -261,6 +262,21 @@ async def parts_add_up_whatever_the_phase(dut: Any) -> None:
         told = [latency for _, latency in bench.beats[channel]]
         assert all(0 <= found - gaps[channel] <= 1 for found, gaps in zip(told, made, strict=True))
     adds_up(bench.beats, len(made))
+
+
+@cocotb.test()
+async def a_reset_sets_the_common_time_back(dut: Any) -> None:
+    """Of all channels."""
+    bench = await Bench.start(dut)
+    await ClockCycles(dut.aclk, 1000)
+    assert all([await bench.read(channel, TIME_LOW) >= 1000 for channel in range(CHANNELS)])
+    dut.aresetn.value = 0
+    await ClockCycles(dut.aclk, 3)
+    dut.aresetn.value = 1
+    await ClockCycles(dut.aclk, 2)
+    times = [await bench.read(channel, TIME_LOW) for channel in range(CHANNELS)]
+    assert 0 < times[0] < 100
+    assert all(0 < later - earlier < 20 for earlier, later in itertools.pairwise(times))
 
 
 @cocotb.test()

@@ -22,6 +22,7 @@ STAGES = int(generic("synchroniser_stages_g", "2"))
 DEPTH = 512
 REGION = 4 * DEPTH
 WE, ALARM_LAT, LAST, MAX, MIN, NUM, ALARM = range(0, 0x1C, 4)
+TIME_LOW = 0xE8
 COMMAND, ORPHANS, OVERLAPS, MISSED, SUM = 0x34, 0x4C, 0x50, 0x54, 0x9C
 DATA, LEVEL, STATUS, EMPTY = 0x00, 0x0C, 0x10, 1
 SETTLE_CYCLES = 12
@@ -159,6 +160,21 @@ async def time_stamps_chain_and_only_words_are_ends(dut) -> None:
         assert await bench.register(ip, MISSED) == 0
         assert await bench.slaves[f"{ip}_s01"].write(COMMAND, 1) == AxiResp.OKAY
         assert await bench.register(ip, SUM) == sum(await bench.samples(ip))
+
+
+@cocotb.test(skip=not EXTENDED)
+async def a_reset_sets_the_common_time_back(dut) -> None:
+    """Of both IPs; before it they have one time, too."""
+    bench = await Bench.start(dut)
+    await ClockCycles(dut.aclk, 400)
+    for least, most in ((400, 600), (0, 100)):
+        times = [await bench.register(ip, TIME_LOW) for ip in ("t1", "t2")]
+        assert all(least <= time < most for time in times)
+        assert 0 < times[1] - times[0] < 20
+        dut.aresetn.value = 0
+        await ClockCycles(dut.aclk, 3)
+        dut.aresetn.value = 1
+        await ClockCycles(dut.aclk, 2)
 
 
 @cocotb.test()

@@ -66,6 +66,7 @@ def _random(top: str, *generics: dict[str, str]) -> tuple[Killer, ...]:
 
 
 _WIDE = _ip("wide_values/wide_queue")
+_DEEP = _ip("deep/deep")
 _ADDITIONS = _ip("additions/full_queue", "additions/halves", "additions/linear", "additions/wide")
 _CORE = _ip(
     "corner_cases/published",
@@ -158,22 +159,22 @@ _RANDOM_CHANNELS = _random(
 _RANDOM_BRIDGE = _random("uart_axi_bridge", {"cycles_per_bit_g": "10", "silence_bits_g": "32"})
 
 KILLERS: dict[str, tuple[Killer, ...]] = {
-    "latencies_pkg": (*_CORE[:2], *_WIDE, *_ADDITIONS, *_HISTOGRAM[:4], *_AXI[:2]),
+    "latencies_pkg": (*_CORE[:2], *_DEEP, *_WIDE, *_ADDITIONS, *_HISTOGRAM[:4], *_AXI[:2]),
     "latencies_ip_register_block": (*_AXI, *_WIDE, *_ADDITIONS, *_CORE),
     "input_edge": (*_CORE, *_GENERATOR, *_ADDITIONS),
-    "latency_counter": (*_CORE, *_ADDITIONS),
+    "latency_counter": (*_CORE, *_DEEP, *_ADDITIONS),
     "start_queue": (*_QUEUE, *_WIDE, *_ADDITIONS[:1]),
-    "latency_statistics": (*_CORE, *_WIDE),
+    "latency_statistics": (*_CORE, *_WIDE, *_ADDITIONS),
     "sample_memory": (*_CORE, *_ADDITIONS, *_WIDE),
     "latencies_core": (*_CORE, *_QUEUE, *_ADDITIONS, *_WIDE),
-    "sample_window": (*_AXI, *_WIDE, *_ADDITIONS, *_CORE),
+    "sample_window": (*_AXI, *_DEEP, *_WIDE, *_ADDITIONS, *_CORE),
     "sample_placement": (*_ADDITIONS, *_ip("random_traffic/halves"), *_CORE, *_WIDE),
     "event_counter": (*_WIDE, *_CORE[1:4]),
     "latency_sums": (*_WIDE, *_ADDITIONS, *_CORE[1:4]),
     "latency_histogram": (*_HISTOGRAM, *_ADDITIONS),
     "sample_stream": (*_STREAM, *_WIDE, *_ADDITIONS),
     "self_test": (*_SELF_TEST, *_ADDITIONS, *_WIDE),
-    "latencies_ip": (*_WIDE, *_ADDITIONS, *_CORE, *_AXI, *_QUEUE),
+    "latencies_ip": (*_WIDE, *_DEEP, *_ADDITIONS, *_CORE, *_AXI, *_QUEUE),
     "random_data_generator_register_block": (*_GENERATOR, *_RANDOM_GENERATOR, *_BENCH),
     "linear_feedback_register": (*_REGISTER, *_GENERATOR[:1]),
     "word_fifo": (*_RANDOM_GENERATOR, *_GENERATOR, *_BENCH[:1]),

@@ -178,7 +178,7 @@ def arguments() -> list[dict[str, str]]:
 
 
 def argued(row: Row) -> str:
-    """The reason why a mutant is equivalent, or nothing."""
+    """The reason why a mutant that survives is no loss, or nothing."""
     for each in arguments():
         same = (each["file"], each["before"], each["after"])
         if same == (entity(row["file"]), row["before"], row["after"]):
@@ -187,11 +187,11 @@ def argued(row: Row) -> str:
 
 
 def scores(rows: Iterable[Row]) -> dict[str, Counter[str]]:
-    """Mutants of each entity by what became of them; `equivalent` are those with a reason."""
+    """Mutants of each entity by what became of them; `argued` are those with a reason."""
     found: dict[str, Counter[str]] = {}
     for row in rows:
         counts = found.setdefault(entity(row["file"]), Counter())
-        verdict = "equivalent" if row["verdict"] == SURVIVED and argued(row) else row["verdict"]
+        verdict = "argued" if row["verdict"] == SURVIVED and argued(row) else row["verdict"]
         counts[verdict] += 1
     return found
 
@@ -226,10 +226,11 @@ run until a test fails. So far {sum_judged(total)} mutants have been judged, of 
 - **found**: a test fails, the simulation ends by itself, or does not end.
 - **same netlist**: GHDL synthesises the very same circuit in every configuration of these suites,
   and in some of full size.
-- **equivalent**: survives, and the reason below says why nobody can see it.
+- **argued**: survives these suites, and below stands why nobody can see it, or which test of
+  another kind does.
 - **score**: found of those that are neither. Those that do not compile or elaborate do not count.
 
-| entity | found | same netlist | equivalent | survived | score |
+| entity | found | same netlist | argued | survived | score |
 | --- | --: | --: | --: | --: | --: |
 {chr(10).join(lines)}
 
@@ -245,7 +246,7 @@ def sum_judged(counts: Counter[str]) -> int:
 
 
 def _cells(counts: Counter[str]) -> str:
-    numbers = (counts[KILLED], counts[SAME], counts["equivalent"], counts[SURVIVED])
+    numbers = (counts[KILLED], counts[SAME], counts["argued"], counts[SURVIVED])
     return " | ".join([*map(str, numbers), f"{100 * score(counts):.1f} %"])
 
 
