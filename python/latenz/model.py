@@ -259,10 +259,12 @@ class SampleSet:
         """
         import pyarrow as pa
 
+        from latenz.columns import int64_column
+
         if not columns:
             return cls(metadata, "summary", lambda _wanted: iter(()), ())
         batch = pa.RecordBatch.from_pydict(
-            {name: pa.array(values, type=pa.int64()) for name, values in columns.items()}
+            {name: int64_column(values) for name, values in columns.items()}
         )
         form: Form = "histogram" if "count" in columns else "samples"
         names = tuple(columns)

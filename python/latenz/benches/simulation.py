@@ -11,9 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from latenz.benches.base import Assignment, Bench, Watch
+from latenz.columns import as_numpy, int64_column
 from latenz.engines import SimulationSettings
 from latenz.errors import BadInput
-from latenz.model import HANDLINGS, Handling, Metadata, Reported, SampleSet, TimeBase
+from latenz.model import (
+    HANDLINGS,
+    Handling,
+    Metadata,
+    Reported,
+    SampleSet,
+    TimeBase,
+)
 from latenz.obstacle import Obstacle
 
 if TYPE_CHECKING:
@@ -298,14 +306,14 @@ def _batches(part: _Part, path: Path) -> "Callable[[list[str]], Iterator[pa.Reco
 
         read = ["source", "arrival_ns", *(_READ_FROM[name] for name in wanted)]
         for batch in parquet.ParquetFile(path).iter_batches(columns=list(dict.fromkeys(read))):
-            arrival_ns = batch.column("arrival_ns").to_numpy()
+            arrival_ns = as_numpy(batch.column("arrival_ns"))
             kept = _numbers(batch.column("source"), [part.source]) == 0
             kept &= (part.from_ns <= arrival_ns) & (arrival_ns < part.until_ns)
             columns = {}
             for name in wanted:
                 column = batch.column(_READ_FROM[name])
-                values = _numbers(column, HANDLINGS) if name == "handling" else column.to_numpy()
-                columns[name] = pa.array(values[kept])
+                values = _numbers(column, HANDLINGS) if name == "handling" else as_numpy(column)
+                columns[name] = int64_column(values[kept])
             yield pa.RecordBatch.from_pydict(columns)
 
     return batches
@@ -320,9 +328,9 @@ def _first_irqs(path: Path) -> "Irqs":
     for batch in parquet.ParquetFile(path).iter_batches():
         columns = (batch.column(name) for name in ("arrival_ns", "top_start_ns", "end_ns"))
         return Irqs(
-            batch.column("source").indices.to_numpy(),
+            as_numpy(batch.column("source").indices),
             _numbers(batch.column("handling"), HANDLINGS),
-            *(column.to_numpy() for column in columns),
+            *(as_numpy(column) for column in columns),
         )
     import numpy as np
 
@@ -335,7 +343,7 @@ def _numbers(column: "pa.DictionaryArray", names: Sequence[str]) -> "npt.NDArray
 
     known = column.dictionary.to_pylist()
     places = [names.index(word) if word in names else -1 for word in known]
-    numbers: npt.NDArray[np.int64] = np.array(places, dtype=np.int64)[column.indices.to_numpy()]
+    numbers: npt.NDArray[np.int64] = np.array(places, dtype=np.int64)[as_numpy(column.indices)]
     return numbers
 
 
@@ -346,7 +354,7 @@ def _handled(sets: Sequence[SampleSet]) -> dict[Handling, float] | None:
     counts = np.zeros(len(HANDLINGS), dtype=np.int64)
     for sample_set in sets:
         for batch in sample_set.batches("handling"):
-            counts += np.bincount(batch.column(0).to_numpy(), minlength=len(HANDLINGS))
+            counts += np.bincount(as_numpy(batch.column(0)), minlength=len(HANDLINGS))
     n = int(counts.sum())
     return dict(zip(HANDLINGS, (counts / n).tolist(), strict=True)) if n else None
 

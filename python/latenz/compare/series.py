@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from latenz.columns import as_numpy
 from latenz.model import SampleSet
 from latenz.statistics.scan import column
 from latenz.statistics.stretches import Integers
@@ -45,5 +46,5 @@ def digest(sample_set: SampleSet) -> bytes:
     hashes = {name: hashlib.blake2b() for name in names}
     for batch in sample_set.batches(*names):
         for name in names:
-            hashes[name].update(batch.column(name).to_numpy().data)
+            hashes[name].update(as_numpy(batch.column(name)).data)
     return b"".join(name.encode() + hashes[name].digest() for name in names)

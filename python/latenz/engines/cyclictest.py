@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from latenz.columns import as_numpy
 from latenz.durations import whole_seconds
 from latenz.engines.base import Engine, Task
 from latenz.measuring.settings import WakingEngineSettings
@@ -172,7 +173,7 @@ def _completed(listed: SampleSet, summary: SampleSet) -> SampleSet:
         return listed
     n, largest = 0, 0
     for batch in listed.batches("latency_ns"):
-        values = batch.column(0).to_numpy()
+        values = as_numpy(batch.column(0))
         n, largest = n + len(values), max(largest, int(values.max(initial=0)))
     notes = listed.metadata.notes
     if n < whole.n:

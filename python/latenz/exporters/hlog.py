@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from latenz.columns import as_numpy
 from latenz.errors import BadInput
 from latenz.exporters.figures import figures
 from latenz.model import SampleSet
@@ -106,7 +107,7 @@ def _span_ns(sample_set: SampleSet) -> int:
     last = 0
     for batch in sample_set.batches("t_ns"):
         if batch.num_columns and batch.num_rows:
-            times = batch.column(0).to_numpy()
+            times = as_numpy(batch.column(0))
             first = int(times[0]) if first is None else first
             last = int(times[-1])
     return 0 if first is None else max(0, last - first)

@@ -9,6 +9,7 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
+from latenz.columns import int64_column
 from latenz.errors import BadInput
 from latenz.files import scratch_place
 from latenz.importers.source import INT64_MAX, Fields, Source
@@ -49,7 +50,8 @@ class Spool:
         names = [name for name in wanted if name in self.columns]
         for chunk in self._chunks():
             table = np.frombuffer(chunk, dtype=np.int64).reshape(-1, len(self.columns))
-            arrays = [pa.array(table[:, self.columns.index(name)]) for name in names]
+            columns = (table[:, self.columns.index(name)] for name in names)
+            arrays = [int64_column(column) for column in columns]
             yield pa.RecordBatch.from_arrays(arrays, names)
 
     def _chunks(self) -> Iterator[bytes]:

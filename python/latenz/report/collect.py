@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from latenz.columns import as_numpy
 from latenz.model import HANDLINGS, Deadline, Handling, Metadata, SampleSet, TimeBase
 from latenz.report.distribution import CellCounter, Distribution, Integers, histogram_distribution
 from latenz.report.series import BlockSums, Bucket, Late, SeriesBuilder
@@ -195,7 +196,7 @@ def _see_histogram(view: View, source: Source, buckets: int) -> View:
 def _column(batch: pa.RecordBatch, name: str) -> Integers | None:
     if name not in batch.schema.names:
         return None
-    return np.asarray(batch.column(name).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.asarray(as_numpy(batch.column(name)), dtype=np.int64)
 
 
 _SEEN: dict[str, Callable[[View, Source, int], View]] = {

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from latenz._core import Moments
+from latenz.columns import as_numpy
 from latenz.errors import BadInput
 from latenz.model import SampleSet
 
@@ -76,7 +77,7 @@ def read_cells(sample_set: SampleSet) -> Cells:
     """
     batches = list(sample_set.batches("latency_ns", "width_ns", "count"))
     columns = [
-        np.concatenate([batch.column(i).to_numpy() for batch in batches] or [np.empty(0, np.int64)])
+        np.concatenate([as_numpy(batch.column(i)) for batch in batches] or [np.empty(0, np.int64)])
         for i in range(3)
     ]
     lowest, width, count = columns

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from latenz._core import LatenessScan
+from latenz.columns import as_numpy
 from latenz.model import Deadline, SampleSet
 
 _Integers = npt.NDArray[np.int64]
@@ -149,7 +150,7 @@ def _typical_distance_ns(sample_set: SampleSet) -> int:
     if "t_ns" not in sample_set.columns:
         return 0
     for batch in sample_set.batches("t_ns"):
-        gaps = np.diff(batch.column(0).to_numpy()[:_FEW])
+        gaps = np.diff(as_numpy(batch.column(0))[:_FEW])
         return int(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 0
     return 0
 
@@ -188,7 +189,7 @@ def _activations(
     wanted = ["latency_ns"]
     wanted += ["missed"] if counted else ["t_ns"] if "t_ns" in sample_set.columns else []
     for batch in sample_set.batches(*wanted):
-        latency_ns, *rest = (batch.column(i).to_numpy() for i in range(len(wanted)))
+        latency_ns, *rest = (as_numpy(batch.column(i)) for i in range(len(wanted)))
         second = rest[0] if rest else None
         yield (latency_ns, second, None) if counted else (latency_ns, None, second)
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from latenz._core import MOST_SKIPPED, Moments, SampleScan
+from latenz.columns import as_numpy
 from latenz.errors import BadInput
 from latenz.model import Metadata, SampleSet
 
@@ -78,7 +79,7 @@ def _whole(values: "pa.Array", name: str, sample_set: SampleSet) -> npt.NDArray[
             sample_set.metadata.source or sample_set.metadata.name,
             "it must be int64 nanoseconds without empty fields",
         )
-    return np.asarray(values.to_numpy(zero_copy_only=True))
+    return np.asarray(as_numpy(values))
 
 
 def known_period(metadata: Metadata) -> int:

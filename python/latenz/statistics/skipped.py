@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from latenz.columns import as_numpy
 from latenz.model import SampleSet
 from latenz.statistics.cells import Cells
 from latenz.statistics.due import skipped_while_waiting
@@ -33,7 +34,7 @@ def skipped_in_samples(
     total = unexplained = 0
     exceeding = dict.fromkeys(limits, 0)
     for batch in sample_set.batches("latency_ns", "missed"):
-        latency_ns, missed = (batch.column(i).to_numpy() for i in range(2))
+        latency_ns, missed = (as_numpy(batch.column(i)) for i in range(2))
         late = missed > 0
         latency_ns, missed = latency_ns[late], missed[late]
         total += int(missed.sum())

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from latenz.columns import int64_column
 from latenz.errors import BadInput
 from latenz.model import CYCLE_COLUMNS, Metadata, SampleSet, TimeBase
 
@@ -139,7 +140,9 @@ class Journal:
         if self._record is CYCLE:
             shares = ("timer_late_ns", "execution_ns", "blocked_ns")
             values["ready_ns"] = values["response_ns"] - sum(values[name] for name in shares)
-        return pa.RecordBatch.from_pydict({name: pa.array(values[name]) for name in self.columns})
+        return pa.RecordBatch.from_pydict(
+            {name: int64_column(values[name]) for name in self.columns}
+        )
 
     def _whole(self, records: Records) -> npt.NDArray[np.bool_]:
         """Tell which records are samples."""

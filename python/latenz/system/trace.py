@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from latenz.columns import as_numpy
 from latenz.errors import BadInput, closest, shown
 from latenz.system.model import LONGEST_NS, System
 
@@ -138,7 +139,7 @@ def _collect(
         source, times = piece.column("source"), piece.column("time_ns")
         if source.null_count or times.null_count:
             raise BadInput("has empty cells", f"{path}: row {rows + 1} or later")
-        values = times.to_numpy()
+        values = as_numpy(times)
         if not values.size:
             continue
         _check_sorted(path, values, last, rows)
@@ -174,7 +175,7 @@ def _share(
             found.setdefault(name, [])
     if others == "refused" and (unknown := [name for name in present if name not in found]):
         raise _unknown(unknown[0], found, str(path))
-    codes = source.indices.to_numpy()
+    codes = as_numpy(source.indices)
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=len(present)))
     for name, part in zip(present, np.split(times[order], ends[:-1]), strict=True):

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from latenz.columns import as_numpy
 from latenz.model import SampleSet
 from latenz.traces.wakeups import Window
 
@@ -93,8 +94,8 @@ def _scanned(sample_set: SampleSet, most: int) -> list[tuple[int, int]]:
 
     found: list[tuple[int, int]] = []
     for batch in sample_set.batches("latency_ns", "t_ns"):
-        latency = batch.column("latency_ns").to_numpy()
-        times = batch.column("t_ns").to_numpy()
+        latency = as_numpy(batch.column("latency_ns"))
+        times = as_numpy(batch.column("t_ns"))
         largest = np.argsort(latency)[-most:]
         pairs = [(int(latency[each]), int(times[each])) for each in largest]
         found = heapq.nlargest(most, [*found, *pairs])

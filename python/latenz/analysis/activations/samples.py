@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from latenz.analysis.activations.text import Recorded
+from latenz.columns import as_numpy
 from latenz.errors import BadInput
 from latenz.importers.opening import open_sample_sets
 from latenz.model import SampleSet
@@ -28,7 +29,7 @@ def read(path: Path) -> Recorded:
 
 
 def _times(sample_set: SampleSet, path: Path) -> Times:
-    parts = [batch.column("t_ns").to_numpy() for batch in sample_set.batches("t_ns")]
+    parts = [as_numpy(batch.column("t_ns")) for batch in sample_set.batches("t_ns")]
     times: Times = np.concatenate([np.empty(0, np.int64), *parts])
     where = f"{path}: sample set {sample_set.metadata.name}"
     if times.size and int(times[0]) < 0:
@@ -46,5 +47,5 @@ def _times(sample_set: SampleSet, path: Path) -> Times:
 def _missed(sample_set: SampleSet) -> int:
     if "missed" not in sample_set.columns:
         return 0
-    columns = (batch.column(0).to_numpy() for batch in sample_set.batches("missed"))
+    columns = (as_numpy(batch.column(0)) for batch in sample_set.batches("missed"))
     return sum(sum(missed[missed != 0].tolist()) for missed in columns)
