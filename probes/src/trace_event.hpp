@@ -25,6 +25,7 @@ enum class Kind : std::uint8_t {
   kvm_entry,
   kvm_exit,
   kvm_userspace_exit,
+  noise,
   sched_switch,
   sched_wakeup,
   sched_waking,
@@ -45,6 +46,7 @@ enum class Kind : std::uint8_t {
 ///   function            ip, parent_ip (text: names of functions)
 ///   kernel_stack, user_stack  stack (text: names of functions, the innermost first, with ;)
 ///   timerlat            seqnum, context (text: irq, thread), timer_latency (ns)
+///   irq_noise and the like  desc (text), duration (ns)
 ///   hwlat               duration, outer_duration (us)
 ///   preempt_disable and the like  caller, parent (text: names of functions)
 /// Others have the kernel's own names.

@@ -266,7 +266,9 @@ std::optional<std::int64_t> BinaryFields::number(const Field& field) const {
 std::optional<std::string> BinaryFields::text(std::string_view name) const {
   if (name == "reason" && format_->kind == Kind::kvm_exit) return reason();
   const Field* const field = format_->find(name);
-  return field == nullptr ? std::nullopt : text(*field);
+  if (field != nullptr) return text(*field);
+  if (name == "caller" || name == "parent") return caller(std::string(name) + "_offs");
+  return {};
 }
 
 std::optional<std::string> BinaryFields::text(const Field& field) const {
@@ -304,13 +306,16 @@ std::string BinaryFields::stack() const {
 }
 
 /// preempt_disable, irq_enable and so on tell who called by the distance from the kernel's start.
+std::optional<std::string> BinaryFields::caller(std::string_view field) const {
+  const auto distance = number(field);
+  if (!distance || functions_ == nullptr || functions_->text_start() == 0) return {};
+  return functions_->name(functions_->text_start() + static_cast<std::uint64_t>(*distance));
+}
+
 void BinaryFields::write_callers(probe::Json& json) const {
   for (const auto& [field, name] :
        {std::pair("caller_offs", "caller"), std::pair("parent_offs", "parent")}) {
-    const auto distance = number(field);
-    if (!distance || functions_ == nullptr || functions_->text_start() == 0) continue;
-    const auto address = functions_->text_start() + static_cast<std::uint64_t>(*distance);
-    json.member(name, functions_->name(address));
+    if (const auto told = caller(field)) json.member(name, *told);
   }
 }
 

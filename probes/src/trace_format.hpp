@@ -82,6 +82,7 @@ class BinaryFields final : public Fields {
   [[nodiscard]] std::string stack() const;
   [[nodiscard]] std::optional<std::string> mask(const Field& field) const;
   [[nodiscard]] std::optional<std::span<const std::uint8_t>> dynamic(const Field& field) const;
+  [[nodiscard]] std::optional<std::string> caller(std::string_view field) const;
   void write_callers(probe::Json& json) const;
   [[nodiscard]] std::string reason() const;
   [[nodiscard]] std::string symbol(std::size_t table, std::uint64_t value) const;

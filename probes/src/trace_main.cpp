@@ -8,6 +8,10 @@
 //   latenz-trace times FILE MOST NAME...       the first MOST events of these names, or of any name
 //                                              without one: each as four 64-bit integers
 //                                              (time, CPU, thread, place of its name)
+//   latenz-trace windows FILE [preemptible|points]
+//                                              the windows that delay wake-ups, on each CPU where a
+//                                              real-time thread is woken by a timer: of a kernel
+//                                              that preempts its own code, or at points only
 //   latenz-trace --clock host ...              times of a guest's file by the host's clock, as
 //                                              trace-cmd tells it there
 //   latenz-trace --clock MULTIPLIER:SHIFT:OFFSET ...
@@ -18,6 +22,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +33,7 @@
 #include "trace_read.hpp"
 #include "trace_reasons.hpp"
 #include "trace_summary.hpp"
+#include "trace_windows.hpp"
 #include "trace_words.hpp"
 
 namespace latenz::trace {
@@ -35,7 +41,7 @@ namespace {
 
 constexpr const char* usage =
     "usage: latenz-trace [--clock host|MULTIPLIER:SHIFT:OFFSET] summary FILE [WORST] | "
-    "events FILE FROM:TO[:MOST]... | times FILE MOST NAME...";
+    "events FILE FROM:TO[:MOST]... | times FILE MOST NAME... | windows FILE [preemptible|points]";
 constexpr std::size_t default_worst = 10;
 
 struct Window {
@@ -213,6 +219,22 @@ void write(probe::Json& json, const Session& session) {
   json.close_array().close_object();
 }
 
+/// What is not known before the trace was read once is known the second time.
+void tell_windows(const FileSource& file, std::optional<bool> preemptible, const Clock& clock) {
+  TraceWindows survey;
+  (void)read(file, survey, true, clock);
+  survey.finish();
+  TraceWindows windows(survey, preemptible);
+  const Description description = read(file, windows, true, clock);
+  windows.finish();
+  probe::Json json;
+  json.open_object();
+  write(json, description);
+  windows.write(json);
+  json.close_object();
+  probe::print(stdout, json.text() + "\n");
+}
+
 int run(std::span<const char* const> arguments) {
   Clock clock;
   if (arguments.size() > 2 && std::string_view(arguments[0]) == "--clock") {
@@ -247,6 +269,13 @@ int run(std::span<const char* const> arguments) {
     Times times({names.begin(), names.end()}, parse_number<std::uint64_t>(rest[0]));
     read(file, times, false, clock);
     return std::fflush(stdout) == 0 ? 0 : probe::exit_output_failed;
+  }
+  if (mode == "windows" && rest.size() <= 1) {
+    std::optional<bool> preemptible;
+    if (!rest.empty()) preemptible = std::string_view(rest[0]) == "preemptible";
+    if (preemptible == false && std::string_view(rest[0]) != "points") throw probe::Failure(usage);
+    tell_windows(file, preemptible, clock);
+    return 0;
   }
   throw probe::Failure(usage);
 }

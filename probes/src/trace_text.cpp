@@ -291,6 +291,9 @@ void TextFields::parse() const {
     case Kind::timerlat:
       parse_timerlat();
       break;
+    case Kind::noise:
+      parse_noise();
+      break;
     case Kind::hwlat:
       parse_hwlat();
       break;
@@ -322,6 +325,14 @@ void TextFields::parse_hwlat() const {
   const std::string_view outer = both.substr(std::min(slash + 1, both.size()));
   fields_.emplace_back("duration", both.substr(0, slash));
   fields_.emplace_back("outer_duration", outer.empty() ? take_word(rest) : outer);
+}
+
+/// `local_timer:236 start 53.123456789 duration 3212 ns`; an NMI's has no name.
+void TextFields::parse_noise() const {
+  const auto start = details_.find("start ");
+  if (start == std::string_view::npos) return;
+  if (start > 0) fields_.emplace_back("desc", trimmed(details_.substr(0, start)));
+  parse_words(details_.substr(start));
 }
 
 /// `schedule <-worker_thread`.

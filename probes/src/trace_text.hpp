@@ -54,6 +54,7 @@ class TextFields final : public Fields {
   void parse_wakeup() const;
   void parse_timerlat() const;
   void parse_hwlat() const;
+  void parse_noise() const;
   void parse_function() const;
   void parse_pairs(std::string_view text) const;
   [[nodiscard]] static std::string_view value_in(std::string_view text, char before);

@@ -20,7 +20,7 @@ def command(
         list[Path],
         typer.Argument(
             help="A system file (TOML), or the name of one that comes with Latenz; with --linux,"
-            " runs or files of windows."
+            " runs, files of windows, or traces of a kernel."
         ),
     ],
     mode: Annotated[
@@ -130,7 +130,7 @@ def _bound_linux(
             raise BadInput(f"{shown(value)} is none of them", option, closest(value, known))
     wanted = [parse_deadline(text) for text in deadlines]
     found = linux_bound(
-        observations_of(paths),
+        observations_of(paths, cast("Preemption | None", preemption)),
         cast("Interrupts", interrupts or "joint"),
         to_user=to_user,
         claimed=cast("Preemption | None", preemption),

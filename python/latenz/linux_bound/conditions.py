@@ -105,9 +105,10 @@ def _user_priority(priority: int) -> str:
     return "deadline or stop" if priority < 0 else f"{99 - priority}"
 
 
-def _events(runs: Iterable[Windows]) -> _Judged:
+def _events(runs: Sequence[Windows]) -> _Judged:
     wrong: list[str] = []
     schedules = 0
+    traced = [run.trace for run in runs if run.trace is not None]
     for run in runs:
         schedules += run.checks.schedules
         wrong += [f"{what} ({times} times)" for what, times in run.checks.lost.items()]
@@ -118,8 +119,19 @@ def _events(runs: Iterable[Windows]) -> _Judged:
         told = run.instructions
         if told and told.thread + told.interrupt != told.all:
             wrong.append("instructions are missing in the account")
+    wrong += [f"not in the trace: {what}" for each in traced for what in each.unseen]
     if wrong:
         return "violated", True, _joined(wrong)
+    if traced:
+        entries = sum(each.entries for each in traced)
+        way = max(each.entry_ns or 0 for each in traced)
+        return (
+            "assumed",
+            True,
+            f"none is missing, but events lie inside of their sections: those are taken from the"
+            f" event before to the event after, and the ways in and out of {entries:,} interrupts"
+            f" as {way:,} ns each, the longest way in that was seen",
+        )
     return (
         "checked",
         False,
@@ -129,12 +141,14 @@ def _events(runs: Iterable[Windows]) -> _Judged:
 
 
 def _stolen(runs: Sequence[Windows]) -> _Judged:
+    if stolen := sum(run.trace.stolen for run in runs if run.trace is not None):
+        return "violated", True, f"{stolen:,} events tell of NMI, SMI or stolen time"
     if all(run.time_base == "virtual" for run in runs):
         return "checked", False, "an emulated board has none; time is executed instructions"
     return "assumed", True, "the source does not see them; hwlat of the kernel does"
 
 
-def _mode(runs: Iterable[Windows], claimed: Preemption | None) -> _Judged:
+def _mode(runs: Sequence[Windows], claimed: Preemption | None) -> _Judged:
     modes = {run.preemption for run in runs}
     for run in runs:
         if claimed is not None and claimed != run.preemption:
@@ -151,9 +165,32 @@ def _mode(runs: Iterable[Windows], claimed: Preemption | None) -> _Judged:
                 f"interrupts preempted the kernel {run.checks.preempted_in_kernel} times, which"
                 f" {run.preemption} does not",
             )
+        if run.trace is not None and run.trace.ignored_points:
+            return (
+                "violated",
+                True,
+                f"{run.trace.ignored_points} times the scheduler was needed at a point of a kernel"
+                f" that preempts as {run.preemption}, and was not called",
+            )
     if len(modes) > 1:
         return "violated", True, f"the runs are of different kernels: {', '.join(sorted(modes))}"
+    if any(run.trace is not None for run in runs):
+        return _seen_mode(runs)
     return "checked", False, f"{next(iter(modes))}, and interrupts returned as it says"
+
+
+def _seen_mode(runs: Sequence[Windows]) -> _Judged:
+    preempted = sum(run.checks.preempted_in_kernel for run in runs)
+    if preempted and all(run.preemptible for run in runs):
+        return "checked", False, f"the kernel's own code was preempted {preempted:,} times"
+    if any(run.trace is not None and not run.trace.claimed for run in runs):
+        return (
+            "assumed",
+            True,
+            "no preemption of the kernel's own code is in the trace: taken as one that preempts at"
+            " points only; say what it is with --preemption",
+        )
+    return "assumed", True, f"{runs[0].preemption}, as given; nothing in the trace shows it"
 
 
 def _loads(runs: Iterable[Windows]) -> _Judged:

@@ -1,7 +1,7 @@
 """What `latenz bound --linux` is given: runs and files of windows, and what all of them say."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Literal
@@ -13,6 +13,7 @@ from latenz.linux_bound.conditions import Condition, conditions
 from latenz.linux_bound.layout import Preemption
 from latenz.linux_bound.model import Bound, Interrupts, Source, Steps, Terms, bound, interference
 from latenz.linux_bound.saturation import Saturation, saturation
+from latenz.linux_bound.traced import windows_of_trace
 from latenz.linux_bound.windows import WINDOWS_FILE, SiteTold, Windows, read_windows
 from latenz.model import Deadline
 from latenz.store.run import info_of
@@ -81,6 +82,15 @@ class LinuxBound:
     matrix: tuple[tuple[int | None, int, int], ...]
 
     @property
+    def unseen(self) -> dict[str, str]:
+        """What the traces do not show, each with what to record; with any there is no bound."""
+        found: dict[str, str] = {}
+        for each in self.observations:
+            if each.windows.trace is not None:
+                found |= each.windows.trace.unseen
+        return found
+
+    @property
     def is_open(self) -> bool:
         """Whether more must be known before the bound can be relied on."""
         return self.bound.bound_ns is None or any(each.open for each in self.conditions)
@@ -105,8 +115,14 @@ class LinuxBound:
         return Verdict(deadline, "meets", f"within {limit} under the observed maxima")
 
 
-def observations_of(paths: Sequence[Path]) -> tuple[Observation, ...]:
-    """Return the windows in runs and files.
+def observations_of(
+    paths: Sequence[Path], claimed: Preemption | None = None
+) -> tuple[Observation, ...]:
+    """Return the windows in runs, files and traces.
+
+    Args:
+        paths: Of them.
+        claimed: How the kernel of a trace preempts, as the user says.
 
     Raises:
         BadInput: One of them has none.
@@ -116,12 +132,23 @@ def observations_of(paths: Sequence[Path]) -> tuple[Observation, ...]:
     for path in paths:
         files = _files(path)
         for file in files:
-            windows = read_windows(file)
-            name = windows.condition or file.parent.name
-            if several:
-                name = f"{path}: {name}" if len(files) > 1 else str(path)
-            found.append(Observation(name, file, windows, saturation(windows)))
+            told = windows_of_trace(file, claimed) if _is_trace(file) else (read_windows(file),)
+            for windows in told:
+                name = windows.condition or file.parent.name
+                if several:
+                    name = f"{path}: {name}" if len(files) + len(told) > 2 else str(path)
+                found.append(Observation(name, file, windows, saturation(windows)))
     return tuple(found)
+
+
+def _is_trace(file: Path) -> bool:
+    if file.suffix == ".json":
+        return False
+    try:
+        with file.open("rb") as content:
+            return content.read(1) != b"{"
+    except OSError:
+        return False  # whoever reads it says why
 
 
 def _files(path: Path) -> list[Path]:
@@ -135,7 +162,7 @@ def _files(path: Path) -> list[Path]:
             what, str(path), "record them: windows = true in a probe of the stack linux-rt or linux"
         )
     if not path.exists():
-        raise BadInput("does not exist", str(path), "give a run folder or a windows.json")
+        raise BadInput("does not exist", str(path), "give a run folder, a windows.json or a trace")
     return [path]
 
 
@@ -153,8 +180,15 @@ def linux_bound(
         interrupts: What is taken of interrupts.
         to_user: Bound the latency until the thread has read the clock in user mode.
         claimed: How the kernel preempts as the user says; None: as was recorded.
+
+    Raises:
+        BadInput: A trace does not tell what is asked for.
     """
     all_windows = [each.windows for each in observations]
+    if to_user and any(each.trace is not None for each in all_windows):
+        raise BadInput(
+            "a trace does not show when a thread reads the clock", "--to-user", "leave it out"
+        )
     terms = reduce(Terms.joined, (each.longest() for each in all_windows))
     joint = reduce(Steps.joined, (each.joint() for each in all_windows))
     sources = _joined_sources(all_windows)
@@ -164,6 +198,10 @@ def linux_bound(
         for each in all_windows
     ]
     seen = [each.longest_latency_ns for each in all_windows]
+    unseen = any(each.trace is not None and each.trace.unseen for each in all_windows)
+    made = bound(terms, taken, to_user=to_user)
+    if unseen:  # what is missing may be longer than anything that was seen
+        made, alone = replace(made, bound_ns=None, interrupts_ns=0), [None] * len(alone)
     matrix = tuple(
         (own, seen[number], sum(own is None or other > own for other in seen))
         for number, own in enumerate(alone)
@@ -173,7 +211,7 @@ def linux_bound(
         interrupts,
         to_user,
         terms,
-        bound(terms, taken, to_user=to_user),
+        made,
         _sites(observations),
         max(seen),
         conditions(all_windows, [each.saturation for each in observations], claimed),

@@ -1,6 +1,7 @@
 """The bound of Linux' wake-up latency as JSON, and as tables."""
 
 from dataclasses import asdict
+from functools import reduce
 from typing import Any
 
 from rich.text import Text
@@ -8,7 +9,10 @@ from rich.text import Text
 from latenz.analysis.show import console_for_tables, duration_or_dash, plain_table, print_titled
 from latenz.durations import format_duration
 from latenz.linux_bound.evidence import LinuxBound, Verdict
-from latenz.linux_bound.model import TERMS
+from latenz.linux_bound.model import TERMS, Steps
+from latenz.linux_bound.traced import SIGHTS
+from latenz.linux_bound.windows import TraceTold
+from latenz.terminal import printable_line
 
 VIRTUAL = (
     "of an emulated board, where an instruction takes 1 ns: no caches, no buses; silicon's windows"
@@ -33,6 +37,7 @@ def document(found: LinuxBound, verdicts: list[Verdict]) -> dict[str, Any]:
         "longest_seen_ns": found.longest_ns,
         "ratio": _ratio(found),
         "time_base": _time_bases(found),
+        "unseen": found.unseen,
         "interrupts": found.interrupts,
         "to_user": found.to_user,
         "made_of": [
@@ -54,6 +59,7 @@ def document(found: LinuxBound, verdicts: list[Verdict]) -> dict[str, Any]:
                 "bound_ns": own,
                 "longest_seen_ns": longest,
                 "exceeded_by_observations": above,
+                "trace": None if each.windows.trace is None else _trace(each.windows.trace),
                 "saturation": asdict(each.saturation),
             }
             for each, (own, longest, above) in zip(found.observations, found.matrix, strict=True)
@@ -75,7 +81,13 @@ def print_bound(found: LinuxBound, verdicts: list[Verdict]) -> None:
     """Print the bound, what it is made of, and what it rests on."""
     console = console_for_tables()
     made = found.bound
-    if made.bound_ns is None:
+    if found.unseen:
+        told = "; ".join(f"{what} ({how})" for what, how in found.unseen.items())
+        console.print(f"No bound: the trace does not show {told}.", style="bold")
+        console.print(
+            "What follows is the part that was seen: its largest latency, and what interrupts took."
+        )
+    elif made.bound_ns is None:
         console.print("No bound: interrupts may take all of the time.")
     else:
         until = "has read the clock in user mode" if found.to_user else "runs"
@@ -89,25 +101,94 @@ def print_bound(found: LinuxBound, verdicts: list[Verdict]) -> None:
     console.print(seen + (f"; the bound is {ratio:.2f} times that" if ratio else ""))
     if "virtual" in _time_bases(found):
         console.print(f"Times are {VIRTUAL}.", style="yellow")
+    if "trace" in _time_bases(found):
+        _print_traces(found)
+    if found.unseen:
+        _print_staircase(found)
+        _print_conditions(found)
+        _print_verdicts(verdicts)
+        return
     table = plain_table("made of", "longest", "where")
     table.columns[2].justify, table.columns[2].no_wrap = "left", False
     for name, nanoseconds in _parts(found):
         table.add_row(_TERM_NAMES[name], format_duration(nanoseconds), _where(found, name))
     print_titled(console, "What the bound is made of", table)
+    _print_conditions(found)
+    _print_observations(found)
+    for told in sorted(
+        {each.saturation.recommendation or "" for each in found.observations} - {""}
+    ):
+        console.print(f"To know more: {told}.")
+    _print_verdicts(verdicts)
+
+
+def _print_verdicts(verdicts: list[Verdict]) -> None:
+    for verdict in verdicts:
+        console_for_tables().print(
+            f"{verdict.deadline.name}: {verdict.verdict}; {verdict.sentence}"
+        )
+
+
+def _trace(told: TraceTold) -> dict[str, Any]:
+    sights = {each.source: each for each in SIGHTS}
+    return {
+        **told.model_dump(exclude={"sources", "unseen"}),
+        "sources": [
+            {
+                "source": source,
+                "events": events,
+                "sees": sights[source].sees,
+                "lacks": sights[source].lacks,
+            }
+            for source, events in told.sources
+        ],
+    }
+
+
+def _print_traces(found: LinuxBound) -> None:
+    """Print what each source of events sees and what it cannot."""
+    console = console_for_tables()
+    traced = [each.windows.trace for each in found.observations if each.windows.trace is not None]
+    for each in traced:
+        if each.thread >= 0:
+            name = printable_line(each.thread_name)
+            console.print(
+                f"The wake-ups are those of {name} (thread {each.thread}, CPU {each.cpu})."
+            )
+    table = plain_table("source", "events", "sees", "cannot see")
+    table.columns[2].justify = table.columns[3].justify = "left"
+    table.columns[2].no_wrap = table.columns[3].no_wrap = False
+    for number, sight in enumerate(SIGHTS):
+        events = sum(each.sources[number][1] for each in traced)
+        table.add_row(sight.source, f"{events:,}", sight.sees, sight.lacks)
+    print_titled(console, "What the trace's events tell", table)
+    if not found.unseen:
+        inner = {name: max(each.inner_ns.get(name, 0) for each in traced) for name in TERMS}
+        brackets = plain_table(
+            "window", "between its events", "from the event before to that after"
+        )
+        for name in TERMS[:-1]:
+            outer = getattr(found.terms, name)
+            brackets.add_row(name, format_duration(inner[name]), format_duration(outer))
+        print_titled(console, "How exactly the windows are known", brackets)
+
+
+def _print_staircase(found: LinuxBound) -> None:
+    steps = reduce(Steps.joined, (each.windows.joint() for each in found.observations))
+    table = plain_table("in any", "interrupts take at most, as seen")
+    for length in (10_000, 100_000, 1_000_000, 10_000_000):
+        table.add_row(format_duration(length), format_duration(steps(length)))
+    print_titled(console_for_tables(), "Interrupts", table)
+
+
+def _print_conditions(found: LinuxBound) -> None:
     rest = plain_table("condition", "state", "")
     rest.columns[1].justify = rest.columns[2].justify = "left"
     rest.columns[2].no_wrap = False
     for each in found.conditions:
         state = Text(each.state, style="red" if each.open else "")
         rest.add_row(f"{each.name} {each.what}", state, each.how)
-    print_titled(console, "What it rests on", rest)
-    _print_observations(found)
-    for told in sorted(
-        {each.saturation.recommendation or "" for each in found.observations} - {""}
-    ):
-        console.print(f"To know more: {told}.")
-    for verdict in verdicts:
-        console.print(f"{verdict.deadline.name}: {verdict.verdict}; {verdict.sentence}")
+    print_titled(console_for_tables(), "What it rests on", rest)
 
 
 def _print_observations(found: LinuxBound) -> None:

@@ -14,7 +14,6 @@ from latenz.errors import BadInput
 from latenz.explain.symbols import SymbolTable
 from latenz.linux_bound.layout import Preemption
 from latenz.linux_bound.model import TERMS, Source, Steps, Terms
-from latenz.magic import HEAD_BYTES, other_use
 
 WINDOWS_FILE = "windows.json"
 _LARGEST = 8 << 20
@@ -63,6 +62,7 @@ class SourceTold(_Told):
     """What was seen of one interrupt."""
 
     hwirq: Whole | None
+    name: Name = ""
     n: Whole
     longest_ns: Whole
     horizon_ns: Whole | None = None
@@ -72,7 +72,7 @@ class SourceTold(_Told):
 
     def source(self) -> Source:
         """Return it as the theorem takes it."""
-        name = "other" if self.hwirq is None else f"hwirq {self.hwirq}"
+        name = self.name or ("other" if self.hwirq is None else f"hwirq {self.hwirq}")
         steps = Steps.of(self.steps, self.horizon_ns)
         return Source(name, self.n, self.longest_ns, steps, self.distances_ns, self.sums_ns)
 
@@ -143,6 +143,44 @@ class InstructionsTold(_Told):
     repeated: Whole = 0
 
 
+class TraceTold(_Told):
+    """What is told of windows that come from a trace of a kernel's tracepoints.
+
+    Attributes:
+        clock: That the trace was recorded with.
+        events: In the trace.
+        cpu: Whose windows they are.
+        thread: Whose wake-ups were measured; -1: nobody was woken by a timer.
+        thread_name: Its name.
+        claimed: Whether the user said how the kernel preempts.
+        entry_ns: The longest way from a timer's interrupt to its first event; None: never seen.
+        from_sleep_ns: The same out of sleep.
+        entries: Interrupts, whose ways in and out are taken as long as that.
+        stolen: Events that tell of time that this kernel did not have: NMI, SMI.
+        ignored_points: How often a point did not call the scheduler though it was needed.
+        resolution_ns: Of the trace's times.
+        inner_ns: Of each term the longest between the events themselves.
+        unseen: What the trace does not show, with what to record.
+        sources: Kinds of events, with how many there are.
+    """
+
+    clock: Annotated[str, Field(max_length=64)] = ""
+    events: Whole = 0
+    cpu: Whole = 0
+    thread: int = -1
+    thread_name: Annotated[str, Field(max_length=64)] = ""
+    claimed: bool = False
+    entry_ns: Whole | None = None
+    from_sleep_ns: Whole | None = None
+    entries: Whole = 0
+    stolen: Whole = 0
+    ignored_points: Whole = 0
+    resolution_ns: Whole = 1
+    inner_ns: dict[str, Whole] = Field(default_factory=dict)
+    unseen: dict[str, str] = Field(default_factory=dict)
+    sources: tuple[tuple[str, Whole], ...] = ()
+
+
 class Windows(_Told):
     """A whole file."""
 
@@ -164,6 +202,7 @@ class Windows(_Told):
     interrupts: InterruptsTold
     latency: LatencyTold
     segments: tuple[SegmentTold, ...]
+    trace: TraceTold | None = None
 
     def longest(self) -> Terms:
         """Return the longest windows of the whole observation."""
@@ -194,12 +233,6 @@ def read_windows(path: Path) -> Windows:
             content = file.read(_LARGEST + 1)
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
-    if (other := other_use(content[:HEAD_BYTES])) and "trace" in other:
-        raise BadInput(
-            f"no bound comes from it: {other}",
-            str(path),
-            "traces do not tell all windows; record them, with windows = true in a probe",
-        )
     try:
         if len(content) > _LARGEST:
             raise ValueError("it is larger than any")
