@@ -20,6 +20,7 @@ from latenz.obstacle import Obstacle, forbidden_priority
 from latenz.programs import LEAST_QEMU, program_version
 from latenz.stress import STRESSORS
 from latenz.traces import ring
+from latenz.traces.offers import missing_for_bound
 
 State = Literal["ok", "limited", "missing"]
 _CAP_IPC_LOCK = 14
@@ -278,6 +279,23 @@ def _tracing() -> Check:
     return Check("tracing", "limited", found, "the engine timerlat is not available", fix)
 
 
+def _bound_events() -> Check:
+    """Look for what a bound of the wake-up latency needs of this kernel's events."""
+    consequence = "no bound of the wake-up latency from a trace of this kernel"
+    tracefs = ring.find_tracefs()
+    if tracefs is None:
+        fix = "as root: mount -t tracefs tracefs /sys/kernel/tracing"
+        return Check("bound-events", "missing", "no tracing file system", consequence, fix)
+    missing = missing_for_bound(tracefs)
+    if not missing:
+        return Check("bound-events", "ok", "a trace gives latenz bound --linux every term")
+    if missing[0].startswith("preemptirq:"):
+        fix = "boot a kernel built with CONFIG_IRQSOFF_TRACER=y and CONFIG_PREEMPT_TRACER=y"
+    else:
+        fix = "boot a kernel built with CONFIG_FTRACE=y"
+    return Check("bound-events", "limited", f"no {', '.join(missing[:4])}", consequence, fix)
+
+
 def _left_traces() -> Check:
     """Look for what runs with --trace leave in the kernel if they are killed."""
     left = ring.leftovers()
@@ -403,6 +421,7 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     _thermal,
     _smi,
     _tracing,
+    _bound_events,
     _left_traces,
     _virtual_machine,
     _kvm,
@@ -416,5 +435,5 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     _tool("trace-cmd", "trace-cmd", "--version"),
 )
 """Every check; none changes anything."""
-_OF_HERE = (_left_traces, _kvm, _boards, _packages)
+_OF_HERE = (_bound_events, _left_traces, _kvm, _boards, _packages)
 """Those of what only the machine has that Latenz is installed on."""

@@ -17,7 +17,13 @@ def told(*arguments: str) -> dict:
 def test_doctor_finds_the_same():
     there = {each["id"]: each for each in told("doctor", "--on", "local:")["checks"]}
     here = {each["id"]: each for each in told("doctor")["checks"]}
-    assert set(here) - set(there) == {"left-traces", "kvm", "emulated-boards", "packages"}
+    assert set(here) - set(there) == {
+        "bound-events",
+        "left-traces",
+        "kvm",
+        "emulated-boards",
+        "packages",
+    }
     for name, check in there.items():
         if name not in OF_THE_MOMENT:
             assert check["state"] == here[name]["state"], name
