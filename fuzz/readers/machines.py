@@ -7,6 +7,7 @@ from latenz.tune.catalogue import load
 from latenz.tune.check import check
 from latenz.tune.context import Context
 from latenz.tune.journal import Journal
+from latenz.tune.places import Place
 from latenz.tune.qemu import QemuProcess, parse_option, size_bytes
 from latenz.tune.root import Root
 from latenz.vm.own_domain import read_domain, settings_for, tuned_domain
@@ -112,6 +113,7 @@ def change_journal(path: Path) -> None:
     bodies = [line[9:] for line in lines]
     sealed.write_bytes(b"".join(b"%08x %b\n" % (zlib.crc32(body), body) for body in bodies))
     sealed.chmod(0o600)
-    journal = Journal.read(sealed)
+    place = Place(path.parent)
+    journal = Journal.read(place, sealed)
     require(len(journal.records) <= len(lines), "there are no more records than lines")
-    Journal.read(path)
+    Journal.read(place, path)
