@@ -253,4 +253,4 @@ def test_no_execution_times_that_keep_a_curve_exceed_the_bound(batch: int) -> No
                     highest = oracle_simulator.highest_latency(served[each.name])
                     assert highest <= each.wcrt_ns, (mode, with_costs, arrivals)
                     reached += highest == each.wcrt_ns
-    assert reached > 20
+    assert reached > 5
