@@ -217,20 +217,7 @@ class Kernel:
             self.now += self.rng.randint(5, 60)
             self.returns(begin)
             self.changed(point=True)
-            while True:  # the kernel's own loop looks again, interrupts masked
-                self.count += 1
-                self.place("preempt_disable", "preempt_schedule_irq")
-                self.gap()
-                self.unmask("preempt_schedule_irq")
-                self.schedule_now(self.thread_time(), preempted=True)
-                self.mask("preempt_schedule_irq")
-                self.place("preempt_enable", "preempt_schedule_irq")
-                self.count -= 1
-                self.gap()
-                for arrival in [each for each in self.held if each[1]]:
-                    self.done(arrival)
-                if not self.needed:
-                    break
+            self.preempt_in_interrupt()
             self.changed()
             self.unmask("irqentry_exit")
             return
@@ -248,6 +235,22 @@ class Kernel:
         self.masked, self.user = came_masked, was_user
         self.returns(begin)
         self.changed(point=came_free and self.preemptible)
+
+    def preempt_in_interrupt(self) -> None:
+        while True:  # the kernel's own loop looks again, interrupts masked
+            self.count += 1
+            self.place("preempt_disable", "preempt_schedule_irq")
+            self.gap()
+            self.unmask("preempt_schedule_irq")
+            self.schedule_now(self.thread_time(), preempted=True)
+            self.mask("preempt_schedule_irq")
+            self.place("preempt_enable", "preempt_schedule_irq")
+            self.count -= 1
+            self.gap()
+            for arrival in [each for each in self.held if each[1]]:
+                self.done(arrival)
+            if not self.needed:
+                break
 
     def returns(self, begin: int) -> None:
         self.truth.executions.append((begin, self.now - begin))
