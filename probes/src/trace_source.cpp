@@ -48,14 +48,6 @@ void MemorySource::read(std::uint64_t offset, std::span<std::uint8_t> into) cons
   std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
 }
 
-std::uint64_t number_of(std::span<const std::uint8_t> bytes, bool big_endian) {
-  std::uint64_t number = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    number = number << 8U | bytes[big_endian ? i : bytes.size() - 1 - i];
-  }
-  return number;
-}
-
 void Cursor::need(std::uint64_t size) const {
   if (size > left()) throw Damage(place(), "a part ends too early");
 }

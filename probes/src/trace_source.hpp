@@ -71,7 +71,13 @@ class MemorySource final : public Source {
 };
 
 /// A number of 1 to 8 bytes in the file's byte order.
-[[nodiscard]] std::uint64_t number_of(std::span<const std::uint8_t> bytes, bool big_endian);
+[[nodiscard]] inline std::uint64_t number_of(std::span<const std::uint8_t> bytes, bool big_endian) {
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    number = number << 8U | bytes[big_endian ? i : bytes.size() - 1 - i];
+  }
+  return number;
+}
 
 /// Reads one thing after the other from [position, end) of a source.
 class Cursor {
