@@ -116,6 +116,7 @@ void CpuWindows::begin_frame(const Step& step, const Gaps& gaps) {
 }
 
 void CpuWindows::end_frame(std::int64_t t_ns, std::int64_t end) {
+  if (!frame_) return;
   const Entry& entry = frame_->entry;
   taken_ += std::max<std::int64_t>(t_ns - entry.t_ns - settings_.grain, 0);
   account_.execution(entry.outer, end - entry.outer, frame_->source);
@@ -125,6 +126,7 @@ void CpuWindows::end_frame(std::int64_t t_ns, std::int64_t end) {
 }
 
 void CpuWindows::in_interrupt(const Step& step, const Gaps& gaps) {
+  if (!frame_) return;
   Frame& frame = *frame_;
   const bool is_thread_softirq = frame.entry.context == 's';
   const bool is_told = step.context != 0;
@@ -169,6 +171,7 @@ void CpuWindows::in_interrupt(const Step& step, const Gaps& gaps) {
 }
 
 void CpuWindows::interrupt_returned(const Step& step, const Gaps& gaps) {
+  if (!frame_) return;
   const bool was_free = frame_->entry.was_free;
   const bool preempts = settings_.preemptible && count_off_ && was_free;
   const Mark last = mark(frame_->last_ns, frame_->last_ns, step.place);
@@ -178,7 +181,7 @@ void CpuWindows::interrupt_returned(const Step& step, const Gaps& gaps) {
   if (gaps.leaves) {
     ++user_entries_;
     in_user_ = true;
-    if (window_) close(step.t_ns, gaps.exit, step.place);
+    close(step.t_ns, gaps.exit, step.place);
   }
   update({last.outer, last.t_ns, taken_, last.place}, step.t_ns, gaps.end, step.place, false);
 }
@@ -188,7 +191,7 @@ void CpuWindows::timed(const Step& step) {
   if (step.what == What::timer_expires) {
     in_timer_ = true;
     timer_due_ = step.due_ns;
-    if (frame_) sample(step);
+    sample(step);
   } else if (step.what == What::timer_done) {
     in_timer_ = false;
   } else if (step.what == What::waking) {
@@ -198,7 +201,8 @@ void CpuWindows::timed(const Step& step) {
 
 /// The first timer of an interrupt tells how long the way in took.
 void CpuWindows::sample(const Step& step) {
-  if (std::exchange(frame_->is_sampled, true) || frame_->softirqs > 0 || step.due_ns < 0) return;
+  if (!frame_ || std::exchange(frame_->is_sampled, true) || frame_->softirqs > 0 || step.due_ns < 0)
+    return;
   const Entry& entry = frame_->entry;
   if (!frame_->is_masked || step.due_ns > entry.t_ns) return;
   if (entry.from_sleep && step.due_ns <= woke_.t_ns) {
@@ -241,7 +245,7 @@ void CpuWindows::in_thread(const Step& step, const Gaps& gaps) {
     case What::irqs_on:
       irqs_off_ = false;
       entry_.reset();
-      if (!settings_.preemptible && scheduling_) scheduler_done(step.t_ns, gaps.end, step.place);
+      if (!settings_.preemptible) scheduler_done(step.t_ns, gaps.end, step.place);
       if (gaps.leaves) {
         ++user_entries_;
         in_user_ = is_point = true;
@@ -288,7 +292,7 @@ void CpuWindows::update(const Mark& begin, std::int64_t t_ns, std::int64_t end, 
   const bool was_free = std::exchange(was_free_, free);
   if (!free && was_free) stretch_ = begin;
   if (is_idle_ || !is_known_) return;
-  if (free && scheduling_) scheduler_done(t_ns, end, place);
+  if (free) scheduler_done(t_ns, end, place);
   if (!free) {
     if (!window_) window_ = Window{begin, Term::blocking, false, was_free && irqs_off_};
     window_->owed = window_->owed || !irqs_off_;
@@ -299,6 +303,7 @@ void CpuWindows::update(const Mark& begin, std::int64_t t_ns, std::int64_t end, 
 }
 
 void CpuWindows::close(std::int64_t t_ns, std::int64_t end, Place place) {
+  if (!window_) return;
   record(window_->term, window_->begin, t_ns, end, place);
   window_.reset();
 }
@@ -344,7 +349,7 @@ void CpuWindows::switched(const Step& step, const Gaps& gaps) {
     record(has_slept_ ? Term::idle_out : Term::idle_direct, since, masked.t_ns,
            masked.t_ns + settings_.grain, masked.place,
            has_slept_ ? std::max<std::int64_t>(settings_.edges.from_sleep, 0) : 0);
-  } else if (window_) {
+  } else {
     close(masked.t_ns, masked.t_ns + settings_.grain, masked.place);
   }
   Mark since = masked;
@@ -367,6 +372,7 @@ void CpuWindows::switched(const Step& step, const Gaps& gaps) {
 }
 
 void CpuWindows::scheduler_done(std::int64_t t_ns, std::int64_t end, Place place) {
+  if (!scheduling_) return;
   record(Term::scheduler, *scheduling_, t_ns, end, place);
   scheduling_.reset();
   if (!pending_ || running_ != settings_.measured) return;
