@@ -12,6 +12,17 @@
 namespace latenz::attach {
 namespace {
 
+// 32-bit kernels have two of it: for times of 32 and of 64 bits.
+#ifdef SYS_clock_nanosleep
+constexpr std::int64_t clock_nanosleep_call = SYS_clock_nanosleep;
+#else
+constexpr std::int64_t clock_nanosleep_call = SYS_clock_nanosleep_time32;
+#endif
+#ifdef SYS_clock_nanosleep_time64
+constexpr std::int64_t long_clock_nanosleep_call = SYS_clock_nanosleep_time64;
+#else
+constexpr std::int64_t long_clock_nanosleep_call = clock_nanosleep_call;
+#endif
 constexpr std::size_t most_segments = 96;
 constexpr std::size_t most_addresses = 8;
 constexpr std::size_t most_calls = 64;
@@ -263,7 +274,7 @@ ThreadCycles::Wake ThreadCycles::wake_of(const Event& event, std::int64_t t_ns) 
   if ((event.flags & by_timer) != 0) {
     // Until a time and for a while are not the same: the one is the grid, the other a pause in it.
     constexpr std::int64_t flag_bits = 16;
-    const bool is_pause = call_ == SYS_clock_nanosleep;
+    const bool is_pause = call_ == clock_nanosleep_call || call_ == long_clock_nanosleep_call;
     const WakeKind kind{.by = WakeKind::By::timer,
                         .call = call_,
                         .function = event.c,

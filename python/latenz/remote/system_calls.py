@@ -1,5 +1,6 @@
 """The system calls that the agent on a target makes for changes to it."""
 
+import errno
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -36,17 +37,24 @@ class TargetSystemCalls:
         self._numbers = itertools.count(1)
         self._lost = False
 
-    def _call(self, name: str, *arguments: Path | str | int | bytes) -> list[bytes]:
+    def _call(self, name: str, *arguments: Path | str | int | bytes, told: int = 0) -> list[bytes]:
+        """Let the agent make a call; return what it gives: so many fields, any number if below 0.
+
+        Raises:
+            OSError: It was refused, or what came is no answer.
+        """
         fields = [each if isinstance(each, bytes) else os.fsencode(str(each)) for each in arguments]
         try:
-            error, *told = self._ask("call", str(next(self._numbers)), name, *fields)
+            error, *given = self._ask("call", str(next(self._numbers)), name, *fields)
         except OutOfReach:
             self._lost = True
             raise
         if number(error):
             where = next((str(each) for each in arguments if isinstance(each, Path)), None)
             raise OSError(number(error), os.strerror(number(error)), where)
-        return told
+        if told >= 0 and len(given) != told:
+            raise OSError(errno.EPROTO, "the agent's words are damaged")
+        return given
 
     def user(self) -> int:
         """As the protocol says."""
@@ -54,34 +62,36 @@ class TargetSystemCalls:
 
     def real(self, _top: Path, path: str, follow: bool) -> Path:
         """Follow symbolic links there: the root of a target is its own."""
-        return Path(os.fsdecode(self._call("real", Path(path), int(follow))[0]))
+        return Path(os.fsdecode(self._call("real", Path(path), int(follow), told=1)[0]))
 
     def status(self, path: Path) -> FileStatus:
         """As the protocol says."""
-        *told, modified = self._call("status", path)
+        *told, modified = self._call("status", path, told=5)
         mode, links, uid, gid = (number(each) for each in told)
         return FileStatus(mode, links, uid, gid, _signed(modified))
 
     def link(self, path: Path) -> str:
         """As the protocol says."""
-        return os.fsdecode(self._call("link", path)[0])
+        return os.fsdecode(self._call("link", path, told=1)[0])
 
     def names(self, path: Path) -> list[str]:
         """As the protocol says."""
-        return [os.fsdecode(each) for each in self._call("names", path)]
+        return [os.fsdecode(each) for each in self._call("names", path, told=-1)]
 
     def content(self, path: Path) -> bytes:
         """As the protocol says."""
-        error, content = self._ask("read", str(self.most_bytes), os.fsencode(path))
-        if number(error):
-            raise OSError(number(error), os.strerror(number(error)), str(path))
-        return content
+        error, *content = self._ask("read", str(self.most_bytes), os.fsencode(path))
+        if number(error) or len(content) != 1:
+            code = number(error) or errno.EPROTO
+            raise OSError(code, os.strerror(code), str(path))
+        return content[0]
 
     def attributes(self, path: Path) -> dict[str, bytes]:
         """As the protocol says."""
-        told = self._call("attributes", path)
-        names = (os.fsdecode(each) for each in told[::2])
-        return dict(zip(names, told[1::2], strict=True))
+        told = self._call("attributes", path, told=-1)
+        return {
+            os.fsdecode(name): value for name, value in zip(told[::2], told[1::2], strict=False)
+        }
 
     def put(self, path: Path, partial: Path, content: bytes, looks: Looks) -> None:
         """As the protocol says."""
@@ -144,8 +154,11 @@ class TargetSystemCalls:
 
     def scheduling(self, tid: int) -> tuple[tuple[int, ...], int, int]:
         """As the protocol says."""
-        cpus, policy, priority = self._call("scheduling", tid)
-        return parse_cpu_list(cpus.decode("ascii")), number(policy), number(priority)
+        cpus, policy, priority = self._call("scheduling", tid, told=3)
+        try:
+            return parse_cpu_list(cpus.decode("ascii")), number(policy), number(priority)
+        except ValueError:
+            raise OSError(errno.EPROTO, "the agent's words are damaged") from None
 
     def schedule(self, tid: int, policy: int, priority: int) -> None:
         """As the protocol says."""

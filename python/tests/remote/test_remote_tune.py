@@ -11,7 +11,7 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 
@@ -27,6 +27,7 @@ from latenz.errors import OutOfReach
 from latenz.machine import measuring
 from latenz.remote import Target, TargetUrl, opened
 from latenz.remote.connection import Connection, Lost, Reply
+from latenz.remote.system_calls import TargetSystemCalls
 from latenz.remote.url import SSH_COMMAND
 from latenz.tune.changes import AnyChange, FileChange, FolderChange, LinkChange
 from latenz.tune.places import Place
@@ -271,3 +272,33 @@ def test_a_root_and_a_target_exclude_each_other(tmp_path: Path) -> None:
         status, _, errors = tune(verb, "--on", "local:", "--root", tmp_path)
         assert (status, errors.count("\n")) == (2, 1)
         assert "is of no use with --root" in errors
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [b"0"],
+        [b"0", b"1", b"2", b"3", b"4", b"5", b"6"],
+        [b"0", b"x", b"-", b"", b"9" * 30, b"\xff"],
+        [b"0", b"\xff\xfe", b"1", b"1"],
+        [b"-1"],
+        [b"13"],
+    ],
+)
+def test_damaged_words_of_an_agent_are_an_error_like_others(answer: list[bytes]) -> None:
+    """Whatever a target answers, nothing but what callers expect of a machine is raised."""
+    calls = TargetSystemCalls(lambda *_: answer, lambda *_: (0, "", ""), 0)
+    made: list[Callable[[], object]] = [
+        lambda: calls.real(HERE, "/etc", follow=True),
+        lambda: calls.status(HERE),
+        lambda: calls.link(HERE),
+        lambda: calls.names(HERE),
+        lambda: calls.attributes(HERE),
+        lambda: calls.content(HERE),
+        lambda: calls.scheduling(1),
+        lambda: calls.write_new(HERE, b"new"),
+        lambda: calls.sync(HERE),
+    ]
+    for each in made:
+        with contextlib.suppress(OSError):
+            each()
