@@ -13,16 +13,25 @@ if TYPE_CHECKING:
 
 StartPrograms = Annotated[
     bool,
-    typer.Option("--start-programs", help="Start the programs that the experiment file names."),
+    typer.Option(
+        "--start-programs",
+        help="Start the programs, and measure the targets, that the experiment file names.",
+    ),
 ]
 
 
 def require_consent(conditions: "Sequence[Condition]", given: bool) -> None:
-    """Refuse an experiment that starts a program of its own choice, unless the user said so.
+    """Refuse an experiment that starts what it chose itself, unless the user said so.
+
+    That is a program, or Latenz' own on a machine that it names: the user's keys lead there.
 
     Raises:
         BadInput: It names one, and `given` is false.
     """
+    targets = list(dict.fromkeys(each.target_url for each in conditions if each.target))
+    if targets and not given:
+        what = f"the experiment would measure other machines: {', '.join(targets)}"
+        raise BadInput(what, conditions[0].name, "add --start-programs if you want that")
     named = [(each.name, each.engine.started) for each in conditions if each.engine.started]
     if named and not given:
         name, program = named[0]

@@ -21,7 +21,7 @@ DURATIONS = {"duration", "limit", "settle", "period", "warm_up", "stale", "break
 CPU_LISTS = {"cpus", "spare", "isolated"}
 SIZES = {"file_size"}
 NAMES = {
-    *("name", "bench", "stack", "stressor", "probe"),  # looked up, or by a pattern
+    *("name", "bench", "stack", "stressor", "probe", "target"),  # looked up, or by a pattern
     "published",  # looked up
     "tunings",  # ids of the catalogue
     *("method", "exclude"),  # stress-ng's names, by a pattern that begins with a letter
@@ -33,7 +33,10 @@ NO_PROGRAM = {
 }
 OTHERS = {"dma_latency"}  # a duration, or two words
 ATTACHED = {"unit", "thread", "process", "learning", "trace"}  # names, a duration, a file to read
-STARTED = {"command"}  # of the engine attach: only by --start-programs
+STARTED = {
+    "command",  # of the engine attach: only by --start-programs
+    "url",  # of a target, which is reached only by --start-programs
+}
 
 
 def free_texts(node: Any, key: str = "") -> Iterator[str]:

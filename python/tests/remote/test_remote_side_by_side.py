@@ -66,7 +66,9 @@ def accounts(run: Path) -> dict[str, dict]:
 
 def test_targets_are_measured_at_once_and_this_machine_alone(fake_ssh, tmp_path, marked):
     folders, run = left_folders(), tmp_path / "run"
-    asked = latenz("run", written(tmp_path, TWO + MINE), "-o", run, "--json", marked=marked)
+    asked = latenz(
+        "run", "--start-programs", written(tmp_path, TWO + MINE), "-o", run, "--json", marked=marked
+    )
     printed, errors = asked.communicate(timeout=300)
     assert asked.returncode in (0, 3), errors
     told = json.loads(printed)
@@ -88,7 +90,7 @@ def test_one_that_is_out_of_reach_keeps_no_other_waiting(fake_ssh, tmp_path, mon
     deaf = ssh.read_text().replace('echo "$1"', '[ "$1" != gone ] || exit 255; echo "$1"')
     ssh.write_text(deaf)
     run = tmp_path / "run"
-    asked = latenz("run", written(tmp_path, TWO + GONE), "-o", run)
+    asked = latenz("run", "--start-programs", written(tmp_path, TWO + GONE), "-o", run)
     printed, errors = asked.communicate(timeout=300)
     assert asked.returncode == 3, errors
     assert {name: each["state"] for name, each in accounts(run).items()} == {
@@ -103,7 +105,9 @@ def test_one_that_is_out_of_reach_keeps_no_other_waiting(fake_ssh, tmp_path, mon
 
 def test_ctrl_c_ends_all_of_them_and_keeps_what_they_measured(fake_ssh, tmp_path, marked):
     run = tmp_path / "run"
-    asked = latenz("run", written(tmp_path, TWO, "300 s"), "-o", run, marked=marked)
+    asked = latenz(
+        "run", "--start-programs", written(tmp_path, TWO, "300 s"), "-o", run, marked=marked
+    )
     journals = [run / name / "cpu0/samples.journal" for name in ("one", "two")]
     eventually(
         lambda: all(each.exists() and each.stat().st_size > 2000 for each in journals), "samples"
@@ -122,7 +126,9 @@ def test_twenty_targets_at_once(fake_ssh, tmp_path, marked):
     tables = "".join(f'[target.{name}]\nurl = "ssh://{name}"\n' for name in names)
     matrix = f'[matrix]\ntarget = {json.dumps(names)}\nprobe = ["gentle"]\n'
     run = tmp_path / "run"
-    asked = latenz("run", written(tmp_path, PROBE + tables + matrix, "5 s"), "-o", run)
+    asked = latenz(
+        "run", "--start-programs", written(tmp_path, PROBE + tables + matrix, "5 s"), "-o", run
+    )
     _, errors = asked.communicate(timeout=500)
     assert asked.returncode in (0, 3), errors
     assert {name: each["state"] for name, each in accounts(run).items()} == dict.fromkeys(
@@ -132,8 +138,19 @@ def test_twenty_targets_at_once(fake_ssh, tmp_path, marked):
     assert max(begin for begin, _ in spans) < min(end for _, end in spans)
 
 
+def test_a_file_reaches_no_machine_without_a_word(fake_ssh, tmp_path):
+    asked = latenz("run", written(tmp_path, TWO), "-o", tmp_path / "run")
+    _, errors = asked.communicate(timeout=100)
+    assert (asked.returncode, errors.count("\n")) == (2, 1)
+    assert "would measure other machines: local:, ssh://two; add --start-programs" in errors
+    assert not fake_ssh.exists()
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_named_target_and_one_of_the_command_line_exclude_each_other(fake_ssh, tmp_path):
-    asked = latenz("run", written(tmp_path, TWO), "--on", "local:", "-o", tmp_path / "run")
+    asked = latenz(
+        "run", "--start-programs", written(tmp_path, TWO), "--on", "local:", "-o", tmp_path / "run"
+    )
     _, errors = asked.communicate(timeout=100)
     assert (asked.returncode, errors.count("\n")) == (2, 1)
     assert "leave out --on" in errors
