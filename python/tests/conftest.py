@@ -1,5 +1,6 @@
 """What every test starts from."""
 
+import fcntl
 import os
 import signal
 from collections.abc import Iterator
@@ -28,6 +29,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("boots") or item.get_closest_marker("proofs")
     }
     items.sort(key=lambda item: item.path not in longest)
+
+
+@pytest.fixture
+def alone() -> Iterator[None]:
+    """Wait for other test runs that change the same values."""
+    folder = os.open("/proc/sys", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ mounts folders of a tree there, for the agent alone.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import signal
@@ -56,17 +55,6 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(SSH_COMMAND, str(program))
     monkeypatch.setenv("FAKE_SSH_LOG", str(tmp_path / "hosts"))
     return root
-
-
-@pytest.fixture
-def alone() -> Iterator[None]:
-    """Wait for other test runs that change the same values."""
-    folder = os.open("/proc/sys", os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
 
 
 @contextlib.contextmanager

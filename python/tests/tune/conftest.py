@@ -1,7 +1,5 @@
 """What tests of `latenz tune` share."""
 
-import fcntl
-import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,14 +29,3 @@ def experiment(folder) -> Path:
     path = folder / "short.toml"
     path.write_text(EXPERIMENT)
     return path
-
-
-@pytest.fixture
-def alone() -> Iterator[None]:
-    """Wait for other test runs that change the same values."""
-    folder = os.open("/proc/sys", os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
