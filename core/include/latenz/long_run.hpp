@@ -37,18 +37,20 @@ template <typename Model>
   return share(each, model.rate_events(), model.rate_window());
 }
 
-/// What a source's top handlers take in the long run by its cost curve, each with something
+/// What a source's top handlers take in the long run by their cost curve, each with something
 /// `added`: never less than its best row takes an execution.
-[[nodiscard, gnu::noinline]] inline Share share_by_curve(const Source& source, Duration added) {
-  const Count row = source.top_sums->rate_events();
-  const Duration each_row = source.top_sums->rate_cost() + (added * row);
-  return share(each_row, source.arrival.rate_events(), source.arrival.rate_window() * row);
+[[nodiscard, gnu::noinline]] inline Share share_by_curve(const CostCurve& top_sums,
+                                                         const EventModel& arrival,
+                                                         Duration added) {
+  const Count row = top_sums.rate_events();
+  const Duration each_row = top_sums.rate_cost() + (added * row);
+  return share(each_row, arrival.rate_events(), arrival.rate_window() * row);
 }
 
 /// What a source's top handlers take in the long run, each with something `added`, if its IRQs come
 /// as often as its model allows.
 [[nodiscard, gnu::always_inline]] inline Share share_of_tops(const Source& source, Duration added) {
-  return source.top_sums ? share_by_curve(source, added)
+  return source.top_sums ? share_by_curve(*source.top_sums, source.arrival, added)
                          : share(source.top + added, source.arrival);
 }
 
