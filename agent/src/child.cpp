@@ -33,7 +33,6 @@ using probe::Failure;
 using probe::File;
 
 constexpr int exit_not_started = 127;
-constexpr std::int64_t nanoseconds_a_millisecond = 1'000'000;
 
 /// The parent of each process of this machine.
 std::map<pid_t, pid_t> parents() {
@@ -114,7 +113,8 @@ int watch(pid_t program, int control, std::int64_t grace_ms) {
     }
     std::int64_t left_ms = -1;
     if (kill_ns) {
-      left_ms = (*kill_ns - probe::read_clock_ns(CLOCK_MONOTONIC)) / nanoseconds_a_millisecond;
+      left_ms =
+          (*kill_ns - probe::read_clock_ns(CLOCK_MONOTONIC)) / probe::nanoseconds_a_millisecond;
       if (left_ms <= 0) {
         kill(program, SIGKILL);
         left_ms = -1;
@@ -128,7 +128,7 @@ int watch(pid_t program, int control, std::int64_t grace_ms) {
     }
     if (waiting[1].revents != 0) {
       kill(program, SIGINT);
-      kill_ns = probe::read_clock_ns(CLOCK_MONOTONIC) + grace_ms * nanoseconds_a_millisecond;
+      kill_ns = probe::read_clock_ns(CLOCK_MONOTONIC) + grace_ms * probe::nanoseconds_a_millisecond;
     }
   }
 }

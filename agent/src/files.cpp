@@ -28,13 +28,9 @@ constexpr std::size_t most_matches = 4096;
 constexpr std::int64_t page_bytes = 4096;
 constexpr int deepest_folder = 4;
 
-void require(const Fields& fields, std::size_t least) {
-  if (fields.size() < least) throw Failure("the request has too few fields");
-}
-
 void require_path(const std::string& path) {
   if (!path.starts_with('/') || path.find('\0') != std::string::npos) {
-    throw Failure("'" + path.substr(0, 80) + "' is no absolute path");
+    throw Failure("'" + path.substr(0, 80) + "' is not an absolute path");
   }
 }
 
@@ -102,7 +98,7 @@ std::string below(const std::string& home, const std::string& name) {
   const bool leads_out = std::ranges::any_of(
       path, [](const fs::path& part) { return part == ".." || part == "." || part.empty(); });
   if (name.empty() || path.is_absolute() || leads_out || name.find('\0') != std::string::npos) {
-    throw Failure("'" + name.substr(0, 80) + "' is no name below the agent's folder");
+    throw Failure("'" + name.substr(0, 80) + "' is not a name below the agent's folder");
   }
   return home + "/" + name;
 }

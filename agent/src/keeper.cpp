@@ -39,7 +39,6 @@ constexpr std::int64_t first_lease_s = 120;
 constexpr std::int64_t longest_lease_s = 7LL * 24 * 3600;
 constexpr std::int64_t longest_grace_ms = 600'000;
 constexpr std::ptrdiff_t most_children = 256;
-constexpr std::int64_t nanoseconds_a_millisecond = 1'000'000;
 
 /// Goes on while the machine sleeps: a lease is about the other side's time.
 std::int64_t now_ns() { return read_clock_ns(CLOCK_BOOTTIME); }
@@ -83,10 +82,6 @@ cpu_set_t cpu_set(const std::string& text) {
     CPU_SET(cpu, &set);
   }
   return set;
-}
-
-void require(const Fields& fields, std::size_t least) {
-  if (fields.size() < least) throw Failure("the request has too few fields");
 }
 
 /// Removes the folder once this process and all supervisors are gone.
@@ -188,7 +183,8 @@ void Keeper::serve() {
 
 void Keeper::wait_for_something() {
   const std::int64_t left_ns = lease_ns_ - (now_ns() - last_heard_ns_);
-  const auto left_ms = std::clamp<std::int64_t>(left_ns / nanoseconds_a_millisecond + 1, 0, 60'000);
+  const auto left_ms =
+      std::clamp<std::int64_t>(left_ns / probe::nanoseconds_a_millisecond + 1, 0, 60'000);
   const auto wanted = static_cast<short>(outgoing_.empty() ? POLLIN : POLLIN | POLLOUT);
   std::array<pollfd, 3> waiting{pollfd{listening_.descriptor(), POLLIN, 0},
                                 pollfd{signals_.descriptor(), POLLIN, 0},

@@ -60,10 +60,14 @@ std::int64_t number(std::string_view what, std::string_view text, std::int64_t l
   const auto value = number(text);
   if (!value || *value < lowest || *value > highest) {
     throw Failure(std::string(what) + ": '" + std::string(text.substr(0, 40)) +
-                  "' is no number from " + std::to_string(lowest) + " to " +
+                  "' is not a number from " + std::to_string(lowest) + " to " +
                   std::to_string(highest));
   }
   return *value;
+}
+
+void require(const Fields& fields, std::size_t least) {
+  if (fields.size() < least) throw Failure("the request has too few fields");
 }
 
 std::string reply(std::uint64_t id, int error, const Fields& fields) {

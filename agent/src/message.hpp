@@ -25,6 +25,9 @@ struct Request {
   Fields fields;
 };
 
+/// Throws `probe::Failure` if a request has fewer fields than its verb needs.
+void require(const Fields& fields, std::size_t least);
+
 /// A reply as it goes over the link; `error` is 0 or an errno value, then `fields` say more.
 [[nodiscard]] std::string reply(std::uint64_t id, int error, const Fields& fields);
 

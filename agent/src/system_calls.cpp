@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "affinity.hpp"
+#include "clock.hpp"
 #include "failure.hpp"
 #include "options.hpp"
 
@@ -33,16 +34,15 @@ using probe::File;
 
 constexpr std::int64_t most_room = 1LL << 30;
 constexpr std::int64_t most_user = UINT32_MAX - 1LL;
-constexpr std::int64_t nanoseconds_a_second = 1'000'000'000;
 constexpr int most_links = 40;  // as the kernel follows, path_resolution(7)
-constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t link_room_bytes = 4096;
 
 int result(bool made) { return made ? 0 : errno; }
 
 const std::string& path_of(const Fields& fields, std::size_t at) {
   const std::string& path = fields.at(at);
   if (!path.starts_with('/') || path.find('\0') != std::string::npos) {
-    throw Failure("'" + path.substr(0, 80) + "' is no absolute path");
+    throw Failure("'" + path.substr(0, 80) + "' is not an absolute path");
   }
   return path;
 }
@@ -56,7 +56,7 @@ std::int64_t time_of(const std::string& text) {
   std::int64_t time_ns = 0;
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, time_ns);
-  if (error != std::errc() || stopped != end) throw Failure("'" + text + "' is no time");
+  if (error != std::errc() || stopped != end) throw Failure("'" + text + "' is not a time");
   return time_ns;
 }
 
@@ -98,7 +98,7 @@ int write_new(const std::string& path, std::string_view content, std::int64_t ro
 
 using Attributes = std::map<std::string, std::string>;
 
-/// The extended attributes of a file that is no link; errno or 0.
+/// The extended attributes of a file that is not a link; errno or 0.
 int read_attributes(const std::string& path, Attributes& found) {
   const ssize_t room = llistxattr(path.c_str(), nullptr, 0);
   if (room < 0) return errno == ENOTSUP ? 0 : errno;
@@ -162,9 +162,10 @@ int dress(const std::string& path, const Looks& looks) {
   if (!looks.modified_ns.empty()) {
     const std::int64_t time_ns = time_of(looks.modified_ns);
     const std::int64_t rest_ns =
-        (time_ns % nanoseconds_a_second + nanoseconds_a_second) % nanoseconds_a_second;
+        (time_ns % probe::nanoseconds_a_second + probe::nanoseconds_a_second) %
+        probe::nanoseconds_a_second;
     timespec modified{};
-    modified.tv_sec = static_cast<time_t>((time_ns - rest_ns) / nanoseconds_a_second);
+    modified.tv_sec = static_cast<time_t>((time_ns - rest_ns) / probe::nanoseconds_a_second);
     modified.tv_nsec = static_cast<decltype(modified.tv_nsec)>(rest_ns);
     const std::array<timespec, 2> times{modified, modified};
     if (utimensat(AT_FDCWD, path.c_str(), times.data(), AT_SYMLINK_NOFOLLOW) != 0) return errno;
@@ -215,7 +216,7 @@ Fields status_of(const Fields& fields) {
   struct stat found{};
   if (lstat(path_of(fields, 0).c_str(), &found) != 0) return told(errno);
   const std::int64_t modified_ns =
-      static_cast<std::int64_t>(found.st_mtim.tv_sec) * nanoseconds_a_second +
+      static_cast<std::int64_t>(found.st_mtim.tv_sec) * probe::nanoseconds_a_second +
       found.st_mtim.tv_nsec;
   return {"0",
           std::to_string(found.st_mode),
@@ -227,7 +228,7 @@ Fields status_of(const Fields& fields) {
 
 /// What a symbolic link says; errno or 0.
 int read_link(const std::string& path, std::string& said) {
-  std::array<char, page_bytes> room{};
+  std::array<char, link_room_bytes> room{};
   const ssize_t length = readlink(path.c_str(), room.data(), room.size());
   if (length < 0) return errno;
   said.assign(room.data(), static_cast<std::size_t>(length));

@@ -8,6 +8,7 @@
 namespace latenz::probe {
 
 inline constexpr std::int64_t nanoseconds_a_second = 1'000'000'000;
+inline constexpr std::int64_t nanoseconds_a_millisecond = 1'000'000;
 
 [[nodiscard]] inline std::int64_t read_clock_ns(int clock_id) {
   timespec now{};

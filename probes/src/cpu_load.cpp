@@ -42,7 +42,7 @@ std::vector<Option> options_of(SpinPlan& plan) {
   };
 }
 
-std::string help() {
+std::string cpu_load_help() {
   SpinPlan plan;
   return help_text("latenz-cpu-load", R"(
 Computes without touching memory, one thread a CPU, until SIGINT or SIGTERM comes; then prints the
@@ -95,7 +95,7 @@ int load_cpus(std::span<const char* const> arguments) {
   SpinPlan plan;
   parse_options(options_of(plan), arguments);
   if (plan.help || plan.version) {
-    print(stdout, plan.help ? help() : "latenz-cpu-load " LATENZ_VERSION "\n");
+    print(stdout, plan.help ? cpu_load_help() : "latenz-cpu-load " LATENZ_VERSION "\n");
     return 0;
   }
   // A load does not go to isolated CPUs unless it is sent there.

@@ -61,7 +61,7 @@ std::vector<Option> options_of(LoadPlan& plan, std::optional<std::string>& cpus)
   };
 }
 
-std::string help() {
+std::string memory_load_help() {
   LoadPlan plan;
   std::optional<std::string> cpus;
   return help_text("latenz-memory-load", R"(
@@ -193,7 +193,7 @@ LoadPlan parse(std::span<const char* const> arguments) {
 int load_memory(std::span<const char* const> arguments) {
   const LoadPlan plan = parse(arguments);
   if (plan.help || plan.version) {
-    print(stdout, plan.help ? help() : "latenz-memory-load " LATENZ_VERSION "\n");
+    print(stdout, plan.help ? memory_load_help() : "latenz-memory-load " LATENZ_VERSION "\n");
     return 0;
   }
   check_memory(plan);
