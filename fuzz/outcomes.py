@@ -12,7 +12,7 @@ Reader = Callable[[Path], None]
 """Reads a file; raises `BadInput`, or anything else if that is a finding."""
 _STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 MOST_CHARACTERS = 1000
-"""More is no line that a person reads."""
+"""More is not a line that a person reads."""
 
 
 def outcome(reader: Reader, path: Path) -> bool:

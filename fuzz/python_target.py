@@ -68,7 +68,7 @@ def main() -> None:
     target = next((each for each in TARGETS if each.name == name and each.readers), None)
     if target is None:
         raise BadInput(
-            f"{name!r} is no target in Python", "python_target.py", "see fuzz/targets.py"
+            f"{name!r} is not a target in Python", "python_target.py", "see fuzz/targets.py"
         )
     shared = Path("/dev/shm")  # noqa: S108 - a folder of our own in it
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:

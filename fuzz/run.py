@@ -35,7 +35,7 @@ RESULTS = BUILD / "results.json"
 AT_A_TIME = 2
 MOST_MEMORY_MIB = 1024
 MOST_SECONDS = 30
-MOST_SECONDS_WHEN_BUSY = 180  # tests run beside other work: a slow machine is no finding
+MOST_SECONDS_WHEN_BUSY = 180  # tests run beside other work: a slow machine is not a finding
 _LINES_TOLD = 30
 _WIDEST_TOLD = 300
 _STATUS = re.compile(r"^#(\d+)\t\S+\s+cov: (\d+)")
@@ -253,7 +253,7 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="write totals into fuzz/README.md")
     arguments = parser.parse_args()
     if unknown := set(arguments.targets) - set(names):
-        parser.error(f"{', '.join(sorted(unknown))}: no target; there is: {', '.join(names)}")
+        parser.error(f"{', '.join(sorted(unknown))}: no target; choose one of: {', '.join(names)}")
     chosen = [each for each in TARGETS if each.name in (arguments.targets or names)]
     chosen.sort(key=lambda each: each.language, reverse=True)  # those in Python take longest
     limit_of_each = f"-max_total_time={arguments.seconds}"

@@ -301,7 +301,7 @@ TEST(Adversary, ASearchThatDidNotBeginIsOver) {
   refuses = true;
   EXPECT_THROW(adversary.begin(0, 1000), std::runtime_error);
   refuses = false;
-  EXPECT_TRUE(adversary.go_on(1));  // what another one had found is no pattern of this one
+  EXPECT_TRUE(adversary.go_on(1));  // what another one had found is not a pattern of this one
 }
 
 TEST(Adversary, ASourceWithoutABoundIsLeftAlone) {

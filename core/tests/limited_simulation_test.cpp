@@ -51,7 +51,7 @@ System two_slots(std::vector<Source> sources) {
 TEST(Rule7, WhatExceedsTheLimitWaitsForTheFirstSlotStartThatPermitsIt) {
   const Recorder recorder =
       limited(two_slots({every_50(0)}), Mode::plain, {{10, 20, 30, 110}}, INT64_MAX);
-  // 20 masks until 100, as 60 is no slot's start; then 30 masks until 200, and 110 until 300
+  // 20 masks until 100, as 60 is not a slot's start; then 30 masks until 200, and 110 until 300
   const std::vector<Segment> expected = {
       {Activity::top_handler, 0, 0, 10, 12},   {Activity::bottom_handler, 0, 0, 12, 16},
       {Activity::top_handler, 0, 0, 20, 23},   {Activity::top_handler, 0, 0, 100, 105},

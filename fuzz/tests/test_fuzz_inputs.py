@@ -69,7 +69,7 @@ def test_everything_that_is_built_or_kept_is_in_the_table():
     [
         BadInput("is wrong"),
         BadInput("is wrong", "x" * 2000),
-        ValueError("is no refusal"),
+        ValueError("is not a refusal"),
         MemoryError(),
     ],
     ids=str,

@@ -168,7 +168,7 @@ class Board:
         return json.dumps(board).encode()
 
     async def serve(self, client: Client) -> None:
-        """Serve one client until it leaves or says something that is no request."""
+        """Serve one client until it leaves or says something that is not a request."""
         while True:
             operation, window, count, argument = HEADER.unpack(client.receive(HEADER.size))
             written = client.receive(WORD * count) if operation == WRITE else b""

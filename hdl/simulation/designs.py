@@ -108,7 +108,7 @@ def _literal(name: str, kind: str, value: str) -> str:
     literal = value.lower() if kind == "boolean" else value
     number_fits = not literal.isdecimal() or kind == "string" or int(literal) < 1 << 31
     if not (re.fullmatch(wanted[1], literal) and number_fits):
-        raise BadInput(f"{shown(value)} is no value", name, f"wanted: {wanted[0]}")
+        raise BadInput(f"{shown(value)} is not a value", name, f"wanted: {wanted[0]}")
     return literal
 
 

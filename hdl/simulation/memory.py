@@ -13,7 +13,7 @@ _WORD = 4
 class Memory:
     """Takes writes of one beat at any pace, and answers each in the cycle behind it.
 
-    Software reads it without any simulated time: it is no part of the logic's bus.
+    Software reads it without any simulated time: it is not a part of the logic's bus.
 
     Args:
         dut: The design, whose master is `m_axi`.

@@ -28,7 +28,7 @@ def test_outputs_depend_on_registers_alone(name: str) -> None:
 
 
 def test_only_the_end_of_t2_depends_on_an_input_of_its_cycle() -> None:
-    """`data_read` is no AXI signal: it ends T2 in the cycle in which a word is taken."""
+    """`data_read` is not an AXI signal: it ends T2 in the cycle in which a word is taken."""
     generics: flow.Generics = {"words_g": 2, "fifo_depth_g": 4}
     verilog = flow.netlist("random_data_generator", generics, "sources.txt", "bench_sources.txt")
     found = paths.combinational("random_data_generator", verilog)

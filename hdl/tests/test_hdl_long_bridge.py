@@ -140,7 +140,10 @@ def test_it_speaks_over_standard_input_and_output(bridge, planted):
     ("options", "said"),
     [
         (["--port=70000"], "--port: "),
-        (["--address=localhost"], "--address: 'localhost' is no IPv4 address such as 192.168.1.10"),
+        (
+            ["--address=localhost"],
+            "--address: 'localhost' is not an IPv4 address such as 192.168.1.10",
+        ),
         (["--address=127.1.2.3", "--port=1", "--secret=/nonexistent"], "cannot be opened: "),
         (["--address=203.0.113.1"], "give --secret FILE, or keep 127.0.0.1 and come through ssh"),
         (["--address=0.0.0.0"], "give --secret FILE"),

@@ -85,7 +85,7 @@ def test_latencies_come_over_the_line_to_the_cycle(terminal: str, tmp_path: Path
     found, expected = cycles(samples), drawn()[:4000]
     assert len(found) >= 25
     assert any(expected[i : i + len(found)] == found for i in range(len(expected)))
-    assert samples.metadata.time_base == "simulated"  # a terminal is no board's serial port
+    assert samples.metadata.time_base == "simulated"  # a terminal is not a board's serial port
 
 
 @pytest.mark.long
@@ -115,11 +115,11 @@ def test_one_program_at_a_time(terminal: str) -> None:
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("serial:", "is no board"),
+        ("serial:", "is not a board"),
         ("serial:/dev/ttyLATENZ", "cannot be opened: No such file"),
-        ("serial:/dev/null", "is no serial device"),
+        ("serial:/dev/null", "is not a serial device"),
         (f"serial:{os.fspath(ROOT)}", "cannot be opened: Is a directory"),
-        (f"serial:{os.fspath(ROOT)}/README.md", "is no serial device"),
+        (f"serial:{os.fspath(ROOT)}/README.md", "is not a serial device"),
     ],
 )
 def test_what_is_no_line_is_told(target: str, said: str, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_what_is_no_line_is_told(target: str, said: str, tmp_path: Path) -> None
 
 
 def test_something_else_on_the_line_is_told() -> None:
-    """A terminal that echoes, as a login would, is no bridge."""
+    """A terminal that echoes, as a login would, is not a bridge."""
     import pty
 
     leader, follower = pty.openpty()

@@ -24,7 +24,7 @@ File File::open_input(const std::filesystem::path& path) {
   }
   struct stat status{};
   if (fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    throw Failure(path.string() + ": is no regular file");
+    throw Failure(path.string() + ": is not a regular file");
   }
   return file;
 }

@@ -85,7 +85,7 @@ std::size_t message_bytes(const IntercorePlan& plan, const std::optional<std::in
   const auto bytes = static_cast<std::size_t>(given.value_or(8));
   if (!std::has_single_bit(bytes)) {
     throw Failure("--bytes: " + std::to_string(bytes) +
-                  " is no power of two; write 1, 2, 4 ... 4096");
+                  " is not a power of two; write 1, 2, 4 ... 4096");
   }
   return bytes;
 }

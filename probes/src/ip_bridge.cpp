@@ -80,7 +80,8 @@ File listening(Wanted& wanted) {
   address.sin_family = AF_INET;
   address.sin_port = htons(wanted.port);
   if (inet_pton(AF_INET, wanted.address.c_str(), &address.sin_addr) != 1) {
-    throw Failure("--address: '" + wanted.address + "' is no IPv4 address such as 192.168.1.10");
+    throw Failure("--address: '" + wanted.address +
+                  "' is not an IPv4 address such as 192.168.1.10");
   }
   constexpr std::uint32_t loopback = 127;  // 127.0.0.0/8
   if (ntohl(address.sin_addr.s_addr) >> 24U != loopback && wanted.secret.empty()) {

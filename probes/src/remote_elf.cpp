@@ -46,13 +46,13 @@ class Reader {
 Elf32_Ehdr read_header(const Reader& file) {
   const auto header = file.record<Elf32_Ehdr>(0, "the ELF header");
   if (!std::equal(header.e_ident, header.e_ident + SELFMAG, ELFMAG)) {
-    file.refuse("is no ELF file; give an executable for the real-time core");
+    file.refuse("is not an ELF file; give an executable for the real-time core");
   }
   if (header.e_ident[EI_CLASS] != ELFCLASS32 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
       header.e_machine != EM_ARM) {
     file.refuse("is for another processor; build it for 32-bit Arm, little endian");
   }
-  if (header.e_type != ET_EXEC) file.refuse("is no executable with fixed addresses");
+  if (header.e_type != ET_EXEC) file.refuse("is not an executable with fixed addresses");
   if (header.e_phentsize != sizeof(Elf32_Phdr)) file.refuse("has program headers of another size");
   return header;
 }

@@ -42,7 +42,7 @@ Number number_in(std::string_view text, const std::string& where) {
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) {
-    throw Failure(where + " holds '" + std::string(text) + "', which is no number in its range");
+    throw Failure(where + " holds '" + std::string(text) + "', which is not a number in its range");
   }
   return number;
 }

@@ -40,7 +40,7 @@ struct Format {
   [[nodiscard]] const Field* find(std::string_view field) const;
 };
 
-/// Nothing if the text is no format of an event.
+/// Nothing if the text is not a format of an event.
 [[nodiscard]] std::optional<Format> parse_format(std::string_view text);
 
 /// Names of functions by their addresses, from /proc/kallsyms.

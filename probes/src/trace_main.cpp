@@ -146,13 +146,13 @@ template <typename Number>
 Number parse_number(std::string_view text) {
   Number number{};
   if (parse_all(text, number)) return number;
-  throw probe::Failure("'" + std::string(text) + "' is no number; " + usage);
+  throw probe::Failure("'" + std::string(text) + "' is not a number; " + usage);
 }
 
 Window parse_window(std::string_view text) {
   const auto colon = text.find(':');
   if (colon == std::string_view::npos) {
-    throw probe::Failure("'" + std::string(text) + "' is no window; " + usage);
+    throw probe::Failure("'" + std::string(text) + "' is not a window; " + usage);
   }
   const std::string_view rest = text.substr(colon + 1);
   const auto second = rest.find(':');
@@ -173,7 +173,7 @@ Clock parse_clock(std::string_view text) {
   const auto first = text.find(':');
   const auto second = first == std::string_view::npos ? first : text.find(':', first + 1);
   if (second == std::string_view::npos) {
-    throw probe::Failure("'" + std::string(text) + "' is no clock; " + usage);
+    throw probe::Failure("'" + std::string(text) + "' is not a clock; " + usage);
   }
   clock.multiplier = parse_number<std::int64_t>(text.substr(0, first));
   clock.shift = parse_number<std::uint32_t>(text.substr(first + 1, second - first - 1));

@@ -378,7 +378,8 @@ std::optional<TracePerf::Sample> TracePerf::sample_of(const Attribute& attribute
   return words.is_cut() ? std::nullopt : std::optional(sample);
 }
 
-/// Behind what is no sample stand its thread, time, numbers and CPU, as far as samples have them.
+/// Behind what is not a sample stand its thread, time, numbers and CPU, as far as samples have
+/// them.
 std::optional<std::uint64_t> TracePerf::behind(std::span<const std::uint8_t> body,
                                                std::uint64_t field) const {
   const Attribute& attribute = attributes_.front();

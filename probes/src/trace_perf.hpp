@@ -46,7 +46,7 @@ class TracePerf {
     std::uint32_t type = 0;
     std::uint64_t sample_type = 0;
     std::uint64_t read_format = 0;
-    bool has_sample_id = false;  ///< time and CPU also behind what is no sample
+    bool has_sample_id = false;  ///< time and CPU also behind what is not a sample
   };
   struct Pending {  ///< a record that waits for those of other CPUs
     std::uint64_t t_ns = 0;

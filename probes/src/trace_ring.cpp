@@ -253,7 +253,7 @@ RingReader::Header RingReader::header() {
   return header;
 }
 
-/// Goes over what is no event; nothing at the end of the page.
+/// Goes over what is not an event; nothing at the end of the page.
 std::optional<Record> RingReader::next_in_page() {
   while (position_ < end_) {
     const Header header = this->header();

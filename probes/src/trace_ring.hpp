@@ -22,7 +22,7 @@ struct PageLayout {
   bool big_endian = false;
 };
 
-/// Throws `Damage` at `place` if `text` is no header_page.
+/// Throws `Damage` at `place` if `text` is not a header_page.
 [[nodiscard]] PageLayout parse_page_layout(std::string_view text, bool big_endian,
                                            std::uint64_t place);
 

@@ -42,7 +42,7 @@ class Source {
 
 class FileSource final : public Source {
  public:
-  /// Throws `probe::Failure` if `path` cannot be opened or is no regular file.
+  /// Throws `probe::Failure` if `path` cannot be opened or is not a regular file.
   explicit FileSource(const std::string& path);
   [[nodiscard]] std::uint64_t size() const override { return size_; }
   void read(std::uint64_t offset, std::span<std::uint8_t> into) const override;

@@ -313,7 +313,7 @@ void Summary::blocked(const Event& event, int pid) {
 }
 
 /// When the thread that is woken began to wait for the one that wakes it; -1: it did not. A sleep
-/// that a timer or an interrupt ends, or a thread that was never held up, is no wait.
+/// that a timer or an interrupt ends, or a thread that was never held up, is not a wait.
 std::int64_t Summary::take_block(const Event& event, int woken, bool by_timer) {
   const auto found = blocks_.find(woken);
   if (found == blocks_.end()) return -1;

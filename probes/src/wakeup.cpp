@@ -88,7 +88,7 @@ void Run::prepare() {
     shared_.trace = TraceStopper(plan.trace_instance, plan.trace_snapshot);
   }
   if (plan.context == Context::exact && plan.worst > 0) {
-    // Refusal is no failure: the account says which context it holds.
+    // Refusal is not a failure: the account says which context it holds.
     static_cast<void>(shared_.counters.attach());
   }
   for (std::size_t i = 0; i < plan.cpus.size(); ++i) {

@@ -26,7 +26,8 @@ std::string refusal_of(std::vector<const char*> arguments) {
 }
 
 TEST(IntercorePlan, RefusesWhatDoesNotFit) {
-  EXPECT_EQ(refusal_of({"--bytes=24"}), "--bytes: 24 is no power of two; write 1, 2, 4 ... 4096");
+  EXPECT_EQ(refusal_of({"--bytes=24"}),
+            "--bytes: 24 is not a power of two; write 1, 2, 4 ... 4096");
   EXPECT_EQ(refusal_of({"--through=raw", "--bytes=8"}),
             "--bytes: raw carries no message; leave the option out");
   EXPECT_EQ(refusal_of({"--cpus=0"}),

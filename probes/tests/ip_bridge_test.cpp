@@ -617,7 +617,7 @@ TEST_F(PlantedBoard, TakesASecretThatIsItsOwnersAlone) {
   plant_text("secret", std::string(5000, 'x'));
   EXPECT_NE(failure(path).find("more than 4096"), std::string::npos);
   ASSERT_EQ(mkfifo((root_ / "pipe").c_str(), 0600), 0);
-  EXPECT_NE(failure(root_ / "pipe").find("is no regular file"), std::string::npos);
+  EXPECT_NE(failure(root_ / "pipe").find("is not a regular file"), std::string::npos);
   EXPECT_NE(failure(root_ / "none").find("cannot be opened"), std::string::npos);
 }
 

@@ -99,7 +99,7 @@ TEST(RemoteElf, RefusesWithOneLineThatSaysWhat) {
     EXPECT_TRUE(said.starts_with("app.elf: ")) << said;
   };
   expect(refusal({}), "the ELF header lies beyond the end");
-  expect(refusal_after([](Image& i) { i.header.e_ident[0] = 0; }), "is no ELF file");
+  expect(refusal_after([](Image& i) { i.header.e_ident[0] = 0; }), "is not an ELF file");
   expect(refusal_after([](Image& i) { i.header.e_machine = EM_AARCH64; }), "another processor");
   expect(refusal_after([](Image& i) { i.header.e_type = ET_DYN; }), "fixed addresses");
   expect(refusal_after([](Image& i) { i.header.e_phoff = 0xFFFF'FFF0; }), "program header lies");

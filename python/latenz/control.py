@@ -93,7 +93,7 @@ class Control(_Told):
             with path.open("rb") as file:
                 return cls.model_validate_json(file.read(_LARGEST))
         except (OSError, ValidationError):
-            raise BadInput("is no account of latenz-robot", str(path)) from None
+            raise BadInput("is not an account of latenz-robot", str(path)) from None
 
     def to_json(self, label: str) -> dict[str, Any]:
         """Return the figures under the name of their condition."""

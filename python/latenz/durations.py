@@ -41,7 +41,7 @@ def parse_duration(value: int | str, where: str = "") -> int:
         where: The file, field or option it came from, for the error message.
 
     Raises:
-        BadInput: The text is no duration, is not a whole number of nanoseconds, or does not fit
+        BadInput: The text is not a duration, is not a whole number of nanoseconds, or does not fit
             in 64 bits.
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
@@ -85,7 +85,7 @@ def parse_interval(text: str, where: str) -> int:
     """
     interval_ns = parse_duration(text, where)
     if not _SHORTEST_INTERVAL_NS <= interval_ns <= _LONGEST_INTERVAL_NS:
-        raise BadInput(f"{text!r} is no interval", where, "it is between 10 ms and 1 h")
+        raise BadInput(f"{text!r} is not an interval", where, "it is between 10 ms and 1 h")
     return interval_ns
 
 
@@ -98,7 +98,7 @@ def parse_frequency(text: str, where: str = "") -> int:
     match = _FREQUENCY.fullmatch(text.strip())
     exact = Fraction(match[1]) * _HERTZ[match[2]] if match else Fraction(0)
     if exact.denominator != 1 or exact <= 0:
-        raise BadInput(f"{shown(text)} is no frequency", where, 'write for example "100 MHz"')
+        raise BadInput(f"{shown(text)} is not a frequency", where, 'write for example "100 MHz"')
     return int(exact)
 
 

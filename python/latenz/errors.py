@@ -92,7 +92,7 @@ def closest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     if near := closest_name(name, names):
         return f"did you mean {near!r}?"
-    return "there is: " + ", ".join(
+    return "choose one of: " + ", ".join(
         [*names[:_MOST_NAMES], *(["..."] if names[_MOST_NAMES:] else [])]
     )
 

@@ -31,7 +31,7 @@ _GIVEN_RIGHTS = "system.posix_acl_default"  # acl(5): what a folder gives to all
 def replacing(path: Path, *, renewable: bool = True) -> Iterator[Path]:
     """Give a new file that takes the place of `path` at the end, unless an error comes first.
 
-    What is no regular file, such as /dev/null or /dev/stdout, is written to and never replaced.
+    What is not a regular file, such as /dev/null or /dev/stdout, is written to and never replaced.
 
     Args:
         path: The file.
@@ -139,7 +139,7 @@ def file_in(folder: Path, name: str) -> Path | None:
     """Return the file of that name in a folder that may be a stranger's; None if there is none.
 
     Raises:
-        BadInput: It lies outside, through links or `..`, or is no regular file.
+        BadInput: It lies outside, through links or `..`, or is not a regular file.
     """
     path = folder / name
     try:
@@ -155,7 +155,7 @@ def file_in(folder: Path, name: str) -> Path | None:
     if not real.is_relative_to(folder.resolve()):
         raise BadInput("leaves its folder", str(path), "copy what it leads to into the folder")
     if not stat.S_ISREG(found.st_mode):
-        raise BadInput("is no regular file", str(path), "remove it")
+        raise BadInput("is not a regular file", str(path), "remove it")
     return path
 
 
@@ -214,7 +214,7 @@ def _is_special(path: Path, end: End) -> bool:
     is_device = stat.S_ISCHR(kind) or stat.S_ISBLK(kind)
     if not (is_ours(end.found) or (is_device and end.is_private)):
         owner = user_name(end.found.st_uid)
-        raise BadInput(f"is no regular file, and belongs to {owner}", str(path), "name a file")
+        raise BadInput(f"is not a regular file, and belongs to {owner}", str(path), "name a file")
     return True
 
 
@@ -231,7 +231,7 @@ def _partial(name: str, folder: Path) -> Iterator[Path]:
 
 
 def _pour(whole: Path, path: Path) -> None:
-    """Write to what is no regular file, or to what a process has open."""
+    """Write to what is not a regular file, or to what a process has open."""
     with Walk(path) as walk:
         end = walk.end()
         _is_special(path, end)

@@ -33,8 +33,8 @@ def check_output(
         force: Whether the user allows to replace what others wrote. An input is never replaced.
 
     Raises:
-        BadInput: It is an input, or lies in an input's folder and is no page of Latenz; or others
-            wrote it, and `force` is not given.
+        BadInput: It is an input, or lies in an input's folder and is not a page of Latenz; or
+            others wrote it, and `force` is not given.
     """
     found = _regular_file(output) if output is not None else None
     if output is None or found is None:

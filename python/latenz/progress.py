@@ -15,7 +15,7 @@ def progress_bar(*columns: "str | ProgressColumn", wanted: bool = True) -> "Prog
 
     Args:
         columns: Texts in which `{task.description}` and the like are replaced, and rich's columns.
-        wanted: False shows nothing, as when standard error is no terminal.
+        wanted: False shows nothing, as when standard error is not a terminal.
     """
     from rich.progress import TextColumn
 
@@ -40,7 +40,7 @@ def counting(
     Args:
         label: What is being done.
         total: How much there is; None if that is unknown.
-        wanted: False shows nothing, as when standard error is no terminal.
+        wanted: False shows nothing, as when standard error is not a terminal.
         counts: Show numbers; False where they tell nobody anything, such as bytes.
     """
     if not (wanted and sys.stderr.isatty()):  # nor does rich take the time to load

@@ -33,7 +33,7 @@ def _size(value: Any) -> Any:
     if match:
         return int(match[1]) << _SHIFTS[match[2]]
     if isinstance(value, str) or type(value) is not int:
-        raise ValueError(f"{shown(value)} is no size; {SIZES}")
+        raise ValueError(f"{shown(value)} is not a size; {SIZES}")
     return value
 
 

@@ -48,7 +48,7 @@ class PrintableStream:
 
     def __init__(self, stream: TextIO) -> None:
         self.rich_proxied_file = stream
-        if isinstance(stream, io.TextIOWrapper):  # a letter that the terminal lacks is no crash
+        if isinstance(stream, io.TextIOWrapper):  # a letter that the terminal lacks is not a crash
             stream.reconfigure(errors="backslashreplace")
 
     def write(self, text: str) -> int:

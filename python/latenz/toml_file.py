@@ -52,7 +52,7 @@ def read_toml(path: Path, model: type[ModelT], wanted: str) -> TomlFile[ModelT]:
         wanted: What it should be, such as "an experiment file", for the error messages.
 
     Raises:
-        BadInput: The file cannot be read, is no TOML, or does not fit the model.
+        BadInput: The file cannot be read, is not TOML, or does not fit the model.
     """
     text = small_text(path, wanted)
     data = _parsed(path, text, wanted)
@@ -73,7 +73,7 @@ def small_text(path: Path, wanted: str) -> str:
     """
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise BadInput("is no regular file", str(path), f"give {wanted}")
+            raise BadInput("is not a regular file", str(path), f"give {wanted}")
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
@@ -185,16 +185,18 @@ def _explain(mistake: Any, schema: dict[str, Any]) -> tuple[str, str]:
     if kind == "union_tag_invalid":
         tags = re.findall(r"'([^']+)'", context["expected_tags"])
         discriminator = context["discriminator"].strip("'")
-        return f"{shown(context['tag'])} is no {discriminator}", closest(context["tag"], tags)
+        return f"{shown(context['tag'])} is not a known {discriminator}", closest(
+            context["tag"], tags
+        )
     if kind == "value_error":
         what, _, remedy = str(context["error"]).partition("; ")
         return what, remedy
     if kind in ("tuple_type", "list_type"):
-        return f"{key!r} is no array", f"write [[{key}]] for tables, {key} = [...] for values"
+        return f"{key!r} is not an array", f"write [[{key}]] for tables, {key} = [...] for values"
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         keys = ", ".join(_known_keys((*mistake["loc"], ""), schema))
         remedy = f"write a table with keys of: {keys}" if keys else "write a table"
-        return f"{shown(mistake['input'])} is no table", remedy
+        return f"{shown(mistake['input'])} is not a table", remedy
     message = mistake["msg"]
     return f"{shown(mistake['input'])} is wrong", message[:1].lower() + message[1:]
 

@@ -241,7 +241,7 @@ def members(file: IO[bytes], limit: int) -> Iterator[Member]:
         limit: How many bytes it may unpack to, headers included.
 
     Raises:
-        Damaged: It is no tar, is damaged or cut off, or exceeds what any tar has a reason for.
+        Damaged: It is not a tar, is damaged or cut off, or exceeds what any tar has a reason for.
     """
     reader = Reader(file, limit)
     extension = _Extension()

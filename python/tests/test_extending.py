@@ -97,7 +97,7 @@ def test_an_entry_of_a_catalogue_is_checked(installed, tmp_path):
 
 BROKEN = {
     "that cannot be imported": ("missing_module:Engine", "cannot be imported: ModuleNotFoundError"),
-    "that is no engine": ("json:JSONDecoder", "does not name a class derived from"),
+    "that is not an engine": ("json:JSONDecoder", "does not name a class derived from"),
     "of another name": ("latenz.engines.oslat:Oslat", "names a class whose name is 'oslat'"),
 }
 

@@ -76,7 +76,7 @@ def _check_checkout() -> None:
         check=False,
     )
     if changed.returncode:
-        raise Failed(f"{ROOT}: is no git checkout, so a release of it would have no version")
+        raise Failed(f"{ROOT}: is not a git checkout, so a release of it would have no version")
     if changed.stdout:
         raise Failed("files differ from the last commit; commit or undo the changes first")
 

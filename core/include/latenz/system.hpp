@@ -70,7 +70,7 @@ class System {
     return source.top + asking_cost(source, mode);
   }
 
-  /// What the monitor adds to each top handler: it is no part of a source's cost curve.
+  /// What the monitor adds to each top handler: it is not a part of a source's cost curve.
   [[nodiscard]] Duration asking_cost(const Source& source, Mode mode) const {
     return mode != Mode::plain && source.monitor ? costs_.monitor : Duration();
   }

@@ -85,7 +85,7 @@ class RemoteBoard {
     const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
     if (error != std::errc() || end != port.data() + port.size() ||
         inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) {
-      throw std::runtime_error(host + ":" + port + ": is no IPv4 address and port");
+      throw std::runtime_error(host + ":" + port + ": is not an IPv4 address and port");
     }
     address.sin_port = htons(number);
     connect_to(AF_INET, reinterpret_cast<const sockaddr*>(&address), sizeof address, host);

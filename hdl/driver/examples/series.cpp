@@ -32,7 +32,7 @@ Number number_in(std::string_view text) {
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) {
-    throw std::runtime_error("'" + std::string(text) + "' is no number in its range");
+    throw std::runtime_error("'" + std::string(text) + "' is not a number in its range");
   }
   return number;
 }

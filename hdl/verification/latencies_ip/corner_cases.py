@@ -38,7 +38,7 @@ def _short(ip: Configuration) -> bool:
 
 @case()
 async def case_01_ack_without_irq(bench: Bench) -> None:
-    """An ack with nothing open is no sample, and counts as orphan."""
+    """An ack with nothing open is not a sample, and counts as orphan."""
     await bench.begin()
     await bench.pulse(ack=1)
     await bench.cycles(7)

@@ -18,7 +18,7 @@ async def every_region_is_within_the_window(bench: Bench) -> None:
             await bench.read_word(bench.s00, place)
         except RefusedError:
             continue
-        raise AssertionError(f"{place:#x} is no word")
+        raise AssertionError(f"{place:#x} is not a word")
 
 
 @case()

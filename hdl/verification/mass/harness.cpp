@@ -217,7 +217,7 @@ struct Table {
         window = first;
       }
     }
-    if (registers.empty() || window == 0) fail(path + " is no table");
+    if (registers.empty() || window == 0) fail(path + " is not a table");
   }
 
   // Whether there is memory at a byte address.

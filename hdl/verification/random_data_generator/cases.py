@@ -37,7 +37,7 @@ class Bench:
         """Return a bench whose design has been reset."""
         bench = cls(dut)
         logging.getLogger(f"cocotb.{dut._name}.s_axi").setLevel(logging.WARNING)
-        dut.aresetn.value, dut.ps_pl_irq.value = 0, 1  # high in reset is no edge
+        dut.aresetn.value, dut.ps_pl_irq.value = 0, 1  # high in reset is not an edge
         cocotb.start_soon(Clock(dut.aclk, 10, unit="ns").start())
         await ClockCycles(dut.aclk, 4)
         bus = AxiLiteBus.from_prefix(dut, "s_axi")
@@ -110,7 +110,7 @@ class Bench:
 
 @cocotb.test()
 async def after_reset_nothing_was_asked_and_nothing_is_there(dut) -> None:
-    """An input that is high in reset is no request."""
+    """An input that is high in reset is not a request."""
     bench = await Bench.start(dut)
     assert [await bench.read(each) for each in (LEVEL, OVERRUNS, REQUESTS)] == [0, 0, 0]
     assert await bench.read(STATUS) == EMPTY

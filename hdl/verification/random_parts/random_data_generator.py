@@ -51,7 +51,7 @@ class Model:
 
     def __init__(self, bins: Bins) -> None:
         self.bins = bins
-        # Before it was ever sampled the input counts as high: a level is no edge.
+        # Before it was ever sampled the input counts as high: a level is not an edge.
         self.sampled = deque([True] * (STAGES + 2), maxlen=STAGES + 2)
         self.reset()
 

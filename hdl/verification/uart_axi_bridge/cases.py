@@ -78,7 +78,7 @@ async def a_bus_error_ends_an_answer(dut: Any) -> None:
 async def what_is_damaged_does_nothing(dut: Any) -> None:
     """Each single bit of both requests is turned: the answer says so, the bus is not touched.
 
-    A first byte that is no operation is no request; all that follows is skipped, or damaged.
+    A first byte that is not an operation is not a request; all that follows is skipped, or damaged.
     """
     line, slave = await started(dut)
     for request in (read_request(1, 0x20, 2), write_request(1, 0x04, 0x5A)):
@@ -116,7 +116,7 @@ async def what_is_cut_is_forgotten(dut: Any) -> None:
 
 @cocotb.test()
 async def disturbances_and_other_clocks(dut: Any) -> None:
-    """A pulse of less than half a bit is no byte, nor what has no stop bit; 2 % do not matter."""
+    """A pulse of less than half a bit is not a byte, nor what has no stop bit; 2 % are fine."""
     line, slave = await started(dut)
     for width in (1, BIT_NS // CLOCK_NS // 2 - 2):
         dut.rxd.value = 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `long long` is no fixed-width type where std::int64_t is `long`, and the other way round.
+// `long long` is not a fixed-width type where std::int64_t is `long`, and the other way round.
 // refused: an integer of a wire type is spelled std::int8_t
 #include <cstddef>
 #include <cstdint>

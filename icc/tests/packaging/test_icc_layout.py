@@ -214,7 +214,7 @@ def test_layout_fails_when_a_type_is_refused(header, name, reason):
     ("arguments", "complaint"),
     [
         (("missing.hpp", "A"), "missing.hpp: no such header"),
-        (("{header}", "A;int b"), "'A;int b' is no name of a type"),
+        (("{header}", "A;int b"), "'A;int b' is not a name of a type"),
         (("{header}", "robot::Nobody"), "Nobody"),
     ],
 )

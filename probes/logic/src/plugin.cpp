@@ -234,7 +234,7 @@ int install(qemu_plugin_id_t /*id*/, const qemu_info_t& info, std::span<char*> a
     return refuse("controller=PATH and source=PATH are needed");
   }
   const compiled::Create create = creator(wanted.design);
-  if (create == nullptr) return refuse("is no compiled design: ", wanted.design.c_str());
+  if (create == nullptr) return refuse("is not a compiled design: ", wanted.design.c_str());
   std::FILE* output = std::fopen(wanted.output.c_str(), "we");
   if (output == nullptr) return refuse("cannot write ", wanted.output.c_str());
   (void)std::setvbuf(output, nullptr, _IOLBF, BUFSIZ);  // whole lines, also when QEMU is killed

@@ -143,9 +143,9 @@ def check(
         BadInput: The effort is not 1 .. 10^9, or the seed is not 0 .. 2^64 - 1.
     """
     if not 0 < effort <= MOST_EFFORT:
-        raise BadInput(f"{effort} is no number of simulations", "effort", "give 1 to 1000000000")
+        raise BadInput(f"{effort} is not a number of simulations", "effort", "give 1 to 1000000000")
     if not 0 <= seed < 2**64:
-        raise BadInput(f"{seed} is no seed", "seed", "give 0 to 2^64 - 1")
+        raise BadInput(f"{seed} is not a seed", "seed", "give 0 to 2^64 - 1")
     mode = mode or system.mode
     if len(shared_processors(system)) > 1:
         return _of_processors(system, mode, effort, seed, horizon_ns, progress)

@@ -134,7 +134,7 @@ def learn(
             no source has two activations.
     """
     if not 1 <= length <= LONGEST_VECTOR:
-        raise BadInput(f"{length} is no length", "--length", f"give 1 to {LONGEST_VECTOR}")
+        raise BadInput(f"{length} is not a length", "--length", f"give 1 to {LONGEST_VECTOR}")
     part = _share(fraction, "--fraction")
     raised = _Raised(length, allow, at_least)
     sources, warnings = [], [SAMPLE]
@@ -241,7 +241,7 @@ def _share(value: Number, where: str) -> Fraction:
     exact = value if isinstance(value, Fraction) else share(str(value))
     if exact is None or not 0 < exact <= 1:
         remedy = "give a share above 0, such as 0.25 or 25%"
-        raise BadInput(f"{shown(value)} is no share", where, remedy)
+        raise BadInput(f"{shown(value)} is not a share", where, remedy)
     return exact
 
 

@@ -33,7 +33,7 @@ def deadlines_of(texts: Sequence[str], system: System) -> dict[str, list[Deadlin
     """Return deadlines by source, from texts such as can=300us: without a name it is every one's.
 
     Raises:
-        BadInput: A text is no deadline, or names no source of the system.
+        BadInput: A text is not a deadline, or names no source of the system.
     """
     names = [source.name for source in system.sources]
     found: dict[str, list[Deadline]] = {name: [] for name in names}
@@ -42,7 +42,7 @@ def deadlines_of(texts: Sequence[str], system: System) -> dict[str, list[Deadlin
         name, equals, _ = text.rpartition("=")
         if equals and name.strip() not in found:
             raise BadInput(
-                f"{shown(name.strip())} is no source", "--deadline", closest(name.strip(), names)
+                f"{shown(name.strip())} is not a source", "--deadline", closest(name.strip(), names)
             )
         for each in [name.strip()] if equals else names:
             found[each].append(deadline)
@@ -65,13 +65,13 @@ def horizon_of(text: str | None) -> int:
     """Return in nanoseconds what --horizon asks for.
 
     Raises:
-        BadInput: It is no length of time.
+        BadInput: It is not a length of time.
     """
     if text is None:
         return HORIZON_NS
     horizon_ns = parse_duration(text, "--horizon")
     if not 0 < horizon_ns < LONGEST_NS:
-        raise BadInput(f"{text!r} is no horizon", "--horizon", "write for example 100s")
+        raise BadInput(f"{text!r} is not a horizon", "--horizon", "write for example 100s")
     return horizon_ns
 
 
@@ -91,7 +91,7 @@ def arrivals_of(
         times = read_arrivals(file, system)
         return times, sum(len(each) for each in times)
     if irqs is not None and not 0 < irqs <= _MOST_IRQS:
-        raise BadInput(f"{irqs} is no number of interrupts", "--irqs", "give at least 1")
+        raise BadInput(f"{irqs} is not a number of interrupts", "--irqs", "give at least 1")
     if irqs is None and all(isinstance(each.arrival, RecordedTrace) for each in system.sources):
         return None, None
     return None, irqs or _DEFAULT_IRQS
@@ -101,16 +101,16 @@ def window_of(text: str | None, system: System) -> tuple[int, int]:
     """Return the start and end in nanoseconds that --window asks for; else the first two cycles.
 
     Raises:
-        BadInput: It is no part of time.
+        BadInput: It is not a part of time.
     """
     if text is None:
         return 0, 2 * system.cycle_ns
     start, dots, end = text.partition("..")
     if not dots:
-        raise BadInput(f"{text!r} is no window", "--window", "write for example 10ms..30ms")
+        raise BadInput(f"{text!r} is not a window", "--window", "write for example 10ms..30ms")
     start_ns, end_ns = parse_duration(start, "--window"), parse_duration(end, "--window")
     if not 0 <= start_ns < end_ns:
-        raise BadInput(f"{text!r} is no window", "--window", "end it after its start")
+        raise BadInput(f"{text!r} is not a window", "--window", "end it after its start")
     return start_ns, end_ns
 
 
@@ -120,4 +120,4 @@ def _choice(text: str | None, known: tuple[ChoiceT, ...], option: str, noun: str
     for each in known:
         if each == text:
             return each
-    raise BadInput(f"{text!r} is no {noun}", option, closest(text, known))
+    raise BadInput(f"{text!r} is not a known {noun}", option, closest(text, known))

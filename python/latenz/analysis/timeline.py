@@ -61,7 +61,7 @@ def timeline(simulator: Simulator, start_ns: int, end_ns: int) -> Timeline:
     """
     if not 0 <= start_ns < end_ns <= _LONGEST_NS:
         remedy = f"end after the start and by {_LONGEST_NS} ns"
-        raise BadInput(f"from {start_ns} to {end_ns} ns is no time", "--window", remedy)
+        raise BadInput(f"from {start_ns} to {end_ns} ns is not a time", "--window", remedy)
     last_ns = end_ns + _CYCLES_AFTER * simulator.system.cycle_ns
     segments: list[Segments] = []
     irqs: list[Irqs] = []

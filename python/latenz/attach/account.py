@@ -156,7 +156,9 @@ class Account(_Told):
             with (path or folder / ACCOUNT_FILE).open("rb") as file:
                 return cls.model_validate_json(file.read(_LARGEST))
         except (OSError, ValidationError):
-            raise BadInput("is no account of latenz-attach", str(folder / ACCOUNT_FILE)) from None
+            raise BadInput(
+                "is not an account of latenz-attach", str(folder / ACCOUNT_FILE)
+            ) from None
 
     @property
     def recorded(self) -> tuple[Thread, ...]:

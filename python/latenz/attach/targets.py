@@ -48,7 +48,7 @@ def find_unit(unit: str) -> Target:
         BadInput: There is no such unit, or it does not run.
     """
     if not _UNIT.fullmatch(unit):
-        raise BadInput(f"{shown(unit)} is no unit", "--unit", "write for example robot.service")
+        raise BadInput(f"{shown(unit)} is not a unit", "--unit", "write for example robot.service")
     full = unit if "." in unit else f"{unit}.service"
     group = _group_of(full)
     found = set()

@@ -67,7 +67,7 @@ def members(package: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str,
                 elif member.kind == "hard link":
                     yield path, Link(_absolute(member.target, package))
             tar.read(_LAST_RECORD)
-            tar.close()  # who has more to say is no tar, and must not be waited for
+            tar.close()  # who has more to say is not a tar, and must not be waited for
             if reader.wait() != 0:
                 raise unpacking.Damaged("dpkg-deb cannot read it")
         except unpacking.Damaged as error:

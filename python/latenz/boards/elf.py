@@ -81,7 +81,7 @@ def needs(content: bytes, name: str, architecture: Architecture = "arm64") -> Ne
                     elif tag.entry.d_tag == "DT_RPATH":
                         folders.extend(tag.rpath.split(":"))
     except damages() as error:
-        raise BadInput(f"is no whole ELF file ({shown(str(error))})", name) from None
+        raise BadInput(f"is not a whole ELF file ({shown(str(error))})", name) from None
     return Needs(tuple(libraries), interpreter, tuple(folders))
 
 
@@ -98,7 +98,7 @@ def module_dependencies(content: bytes, name: str) -> tuple[str, ...]:
             if line.startswith(b"depends="):
                 return tuple(line[8:].decode().split(",")) if line[8:] else ()
     except (struct.error, IndexError, OverflowError, ValueError) as error:
-        raise BadInput(f"is no kernel module ({error})", name) from None
+        raise BadInput(f"is not a kernel module ({error})", name) from None
     return ()
 
 

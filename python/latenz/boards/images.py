@@ -192,7 +192,7 @@ def _boot_image(
         found, content = _only(package, path)
         bootable = _bootable(content, architecture)
         if bootable is None:
-            raise BadInput(f"{found} is no kernel for {architecture}", str(package.path))
+            raise BadInput(f"{found} is not a kernel for {architecture}", str(package.path))
         partial.write_bytes(bootable)
 
     return _made(name, (package,), {}, make)
@@ -208,7 +208,7 @@ def _only(package: Package, path: re.Pattern[str]) -> tuple[str, bytes]:
 
 def _given(path: str, source: Path | bytes) -> Node:
     if not path.startswith("/") or ".." in path.split("/"):
-        raise BadInput("is no absolute path on the board", path)
+        raise BadInput("is not an absolute path on the board", path)
     if isinstance(source, bytes):
         return Node.file(source, executable=source.startswith(b"#!"))
     try:
@@ -307,7 +307,7 @@ def _modules(
         if name in chosen or name in index["builtin"]:
             continue
         if name not in index["modules"]:
-            raise BadInput("is no module of this kernel", name, closest(name, index["modules"]))
+            raise BadInput("is not a module of this kernel", name, closest(name, index["modules"]))
         chosen[name] = None
         waiting += index["modules"][name]["needs"]
     paths = {index["modules"][name]["path"]: name for name in chosen}

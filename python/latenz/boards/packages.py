@@ -134,7 +134,7 @@ def fetch_current(
 def _fetch(wanted: _Wanted, refresh: bool) -> list[Package]:
     for name in wanted.names:
         if not _NAME.fullmatch(name):
-            raise BadInput("is no name of a package", shown(name))
+            raise BadInput("is not a name of a package", shown(name))
     with cache.locked("packages"):
         cached = _read_record(wanted)
         if cached is not None and not refresh and not _is_old(_record(wanted)):
@@ -412,7 +412,7 @@ def _fetch_failure(address: str, reason: str, architecture: Architecture) -> Bad
 
 
 def _unknown(name: str, architecture: Architecture) -> BadInput:
-    what = f"is no package of Debian {apt_sources.release()} for {architecture}"
+    what = f"is not a package of Debian {apt_sources.release()} for {architecture}"
     return BadInput(what, name, f"apt-cache search {name} may know what it is called now")
 
 

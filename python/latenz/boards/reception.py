@@ -45,7 +45,7 @@ class Listener:
                 return disaster
             if self.done(received):
                 return None
-            # A busy machine is no fault of the board: what others take does not count.
+            # A busy machine is not a fault of the board: what others take does not count.
             spent_s = time.monotonic() - began - (driver.starved_s() - starved_s)
             if not received.frames and spent_s > payload.boot_limit_s:
                 return f"nothing measured was received in {payload.boot_limit_s} s; last line: " + (

@@ -31,7 +31,7 @@ def _check_program(path: Path, machine: int, wanted: str) -> None:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
     is_elf = head[:4] == b"\x7fELF" and int.from_bytes(head[18:20], "little") == machine
     if not is_elf and not (machine == _AARCH64 and head[_IMAGE_MAGIC] == b"ARM\x64"):
-        raise BadInput("is no program for this processor", str(path), f"give {wanted}")
+        raise BadInput("is not a program for this processor", str(path), f"give {wanted}")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Machine:
             BadInput: There is no such bench.
         """
         if self.bench not in _MEMORY_MIB:
-            what = f"{self.bench!r} is no bench for the check of coherence"
+            what = f"{self.bench!r} is not a bench for the check of coherence"
             raise BadInput(what, "--bench", closest(self.bench, _MEMORY_MIB))
         return ENVIRONMENTS / f"{self.bench}.yaml"
 

@@ -101,7 +101,9 @@ def _objects(path: Path) -> Iterator[tuple[int, int, str]]:
                     begin = symbol["st_value"]
                     yield begin, begin + symbol["st_size"], demangled(str(symbol.name))
     except damages():
-        raise BadInput("is no whole ELF file", str(path), "give a program with symbols") from None
+        raise BadInput(
+            "is not a whole ELF file", str(path), "give a program with symbols"
+        ) from None
 
 
 def names_of(image: Path, given: tuple[tuple[Path, int | None], ...]) -> Names:

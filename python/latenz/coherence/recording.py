@@ -79,7 +79,7 @@ def read_recording(path: Path) -> Recording:
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
     except UnicodeDecodeError:
-        raise BadInput("is no recording of coherence", str(path)) from None
+        raise BadInput("is not a recording of coherence", str(path)) from None
     recording = Recording()
     for number, line in enumerate(lines, 1):
         try:

@@ -16,7 +16,9 @@ def level(text: str | float) -> float:
     from latenz.importers.source import share
 
     if (value := share(str(text))) is None:
-        raise BadInput(f"{text!r} is no level between 0 and 1", "--confidence", "write 0.95 or 95%")
+        raise BadInput(
+            f"{text!r} is not a level between 0 and 1", "--confidence", "write 0.95 or 95%"
+        )
     return float(value)
 
 

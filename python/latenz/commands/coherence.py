@@ -69,7 +69,9 @@ def _caches(text: str) -> "Caches":
     for each in get_args(Caches):
         if each == text:
             return each  # type: ignore[no-any-return]
-    raise BadInput(f"{text!r} is no state of caches", "--caches", closest(text, get_args(Caches)))
+    raise BadInput(
+        f"{text!r} is not a state of caches", "--caches", closest(text, get_args(Caches))
+    )
 
 
 def _symbols(text: str) -> tuple[Path, int | None]:
@@ -77,7 +79,7 @@ def _symbols(text: str) -> tuple[Path, int | None]:
     if not at:
         return Path(text), None
     if level not in ("0", "1", "2", "3"):
-        raise BadInput(f"{level!r} is no exception level", "--symbols", "give FILE or FILE@2")
+        raise BadInput(f"{level!r} is not an exception level", "--symbols", "give FILE or FILE@2")
     return Path(name), int(level)
 
 

@@ -28,7 +28,10 @@ def command(
         ),
     ] = False,
     confidence: Annotated[
-        float, typer.Option(parser=level, metavar="LEVEL", help="Of the intervals, 0.5 to 0.999.")
+        float,
+        typer.Option(
+            parser=level, metavar="LEVEL", help="Confidence of the intervals, 0.5 to 0.999."
+        ),
     ] = 0.95,
     seed: Annotated[int, typer.Option(hidden=True, help="Kept for scripts; no effect.")] = 1,
     deadline: Annotated[str | None, typer.Option(help='Limit of miss_rate, such as "3ms".')] = None,
@@ -121,5 +124,5 @@ def _limit(text: str) -> int:
 
     limit_ns = parse_duration(text, "--deadline")
     if limit_ns <= 0:
-        raise BadInput(f"{text!r} is no deadline", "--deadline", "it must be above zero")
+        raise BadInput(f"{text!r} is not a deadline", "--deadline", "it must be above zero")
     return limit_ns

@@ -127,7 +127,7 @@ def _plan(
         raise BadInput("no deadline is given", "--deadline", "write for example can=300us")
     if candidates is not None and not 1 <= candidates <= MOST_CANDIDATES:
         remedy = f"give 1 to {MOST_CANDIDATES}"
-        raise BadInput(f"{candidates} is no number of candidates", "--candidates", remedy)
+        raise BadInput(f"{candidates} is not a number of candidates", "--candidates", remedy)
     described = read_system(system)
     check_one_processor(described, str(system))
     described = replace(described, mode=mode_of(mode) or described.mode)

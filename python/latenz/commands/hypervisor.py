@@ -30,7 +30,7 @@ _Irqs = Annotated[
     int | None,
     typer.Option(help="How many interrupts to draw from the arrival models. (default: 10000)"),
 ]
-_Seed = Annotated[int, typer.Option(min=0, help="Of drawn arrivals.")]
+_Seed = Annotated[int, typer.Option(min=0, help="Seed of the drawn arrivals.")]
 _Bench = Annotated[str, typer.Option(help="virt, virt-gicv3, zcu102 or raspi4b.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 

@@ -87,12 +87,12 @@ def _moment(text: str) -> str:
         datetime.fromisoformat(text)
     except ValueError:
         raise BadInput(
-            f"{text!r} is no date", "--measured", "write 2026-11-21 or 2026-11-21T14:30Z"
+            f"{text!r} is not a date", "--measured", "write 2026-11-21 or 2026-11-21T14:30Z"
         ) from None
     return text
 
 
 def _one_of(text: str, what: str, option: str, known: tuple[str, ...]) -> str:
     if text not in known:
-        raise BadInput(f"{text!r} is no {what}", option, ", ".join(known))
+        raise BadInput(f"{text!r} is not a known {what}", option, ", ".join(known))
     return text

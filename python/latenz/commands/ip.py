@@ -26,8 +26,10 @@ _TARGET = typer.Argument(
     show_default=False,
 )
 _INSTANCE = typer.Option(help="Only the instance of this name, such as T2.")
-_SEED = typer.Option(help="sim: what its processor does follows from it.")
-_GENERIC = typer.Option(help="sim: build the design so, as latency_width_g=32; several times.")
+_SEED = typer.Option(help="sim: seed of the simulated processor.")
+_GENERIC = typer.Option(
+    help="sim: a generic of the design, such as latency_width_g=32; may be repeated."
+)
 _CLOCK = typer.Option(help='uio, mem: frequency of aclk, such as "100 MHz".')
 _EXTENDED = typer.Option("--extended", help="uio, mem: it has additions, with identification.")
 _SECRET = typer.Option(help="tcp: file with the secret of the board's bridge, yours alone.")
@@ -293,7 +295,7 @@ def replay(
     clock: Annotated[
         str | None,
         typer.Option(
-            help="Clock of the IP, such as 100MHz (default: so fast that nothing rounds)."
+            help="Clock of the IP, such as 100MHz (default: fast enough that no edge is rounded)."
         ),
     ] = None,
     set_name: Annotated[

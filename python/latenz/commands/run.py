@@ -135,7 +135,7 @@ def _on_late(late: str | None, command: str | None, stops: bool) -> "OnLate | No
     except ValueError as error:
         raise BadInput(f"cannot be split into words ({error})", "--on-late") from None
     if command is not None and (not words or shutil.which(words[0]) is None):
-        what = f"{words[0] if words else command!r} is no program that can be run"
+        what = f"{words[0] if words else command!r} is not a program that can be run"
         raise BadInput(what, "--on-late", "name a program; for a shell: sh -c '...'")
     return OnLate(limit_ns, words, stops)
 

@@ -11,7 +11,7 @@ def command(
     """Say whether this installation of Latenz is whole, and what it can do on this machine.
 
     Looks only; changes nothing. Ends with 1 if something of Latenz itself is missing or damaged;
-    what the machine lacks is told, and is no failure. What can be measured: latenz doctor.
+    what the machine lacks is told, and is not a failure. What can be measured: latenz doctor.
 
     Example: latenz self-check
     """

@@ -28,7 +28,7 @@ def command(
             help="How many interrupts to draw, on each processor with slots. (default: 10000)"
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of drawn arrivals.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawn arrivals.")] = 0,
     latency_from: Annotated[
         str | None, typer.Option(help="arrival or top (the top handler's start).")
     ] = None,

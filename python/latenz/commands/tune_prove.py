@@ -132,7 +132,7 @@ def _wanted(path: Path | None, given: Sequence[Any], restart: bool) -> "tuple[Wa
         raise BadInput("no experiment is given", "latenz tune prove", "name a TOML file")
     cpus, profile, include, only, skip, condition, duration, figure = given
     if figure not in (None, *FIGURES):
-        raise BadInput(f"{figure!r} is no figure", "--figure", closest(figure, FIGURES))
+        raise BadInput(f"{figure!r} is not a figure", "--figure", closest(figure, FIGURES))
     duration_ns = None if duration is None else parse_duration(duration, "--duration")
     if duration_ns is not None and duration_ns <= 0:
         raise BadInput(f"{duration!r} is not positive", "--duration", 'write for example "30 s"')
@@ -271,7 +271,7 @@ def _default_folder(experiment: str) -> Path:
 
 
 def _print_nothing(state: str, text: str, nothing: "Nothing", json: bool) -> int:
-    """Print why nothing was tried, and return the exit code of what is no mistake."""
+    """Print why nothing was tried, and return the exit code of what is not a mistake."""
     from latenz.proving.show import nothing_document
 
     if json:

@@ -21,7 +21,7 @@ command = typer.Typer(
 )
 
 _Tuned = Annotated[
-    bool, typer.Option("--tuned/--default", help="All tunings, or what one types first.")
+    bool, typer.Option("--tuned/--default", help="All tunings, or a plain QEMU command line.")
 ]
 _With = Annotated[
     list[str] | None,
@@ -272,7 +272,7 @@ def _settings(
 
     _ensure()
     if accelerator not in (known := ("auto", "kvm", "tcg", *more_accelerators)):
-        what = f"{accelerator!r} is no accelerator"
+        what = f"{accelerator!r} is not an accelerator"
         raise BadInput(what, "--accelerator", closest(accelerator, known))
     base = TUNED if tuned else frozenset[str]()
     tunings = chosen(base, _words(with_), _words(without), _kernel(kernel))
@@ -301,7 +301,7 @@ def _tune_domain(
     """Print a user's own domain with our tunings, and what was changed.
 
     Raises:
-        BadInput: It is no domain that can be tuned, or an option says what it says itself.
+        BadInput: It is not a domain that can be tuned, or an option says what it says itself.
     """
     from latenz.console import say
     from latenz.errors import BadInput
@@ -336,7 +336,7 @@ def _kernel(name: str | None) -> Any:
     from latenz.errors import BadInput, closest
 
     if name is not None and name not in (known := ("stock", "rt")):
-        raise BadInput(f"{name!r} is no kernel", "--kernel", closest(name, known))
+        raise BadInput(f"{name!r} is not a kernel", "--kernel", closest(name, known))
     return name
 
 
@@ -403,12 +403,12 @@ def _job(
         what = f"{engine!r} does not measure in guests"
         raise BadInput(what, "--engine", closest(engine, engines))
     if load not in loads:
-        raise BadInput(f"{load!r} is no load in guests", "--load", closest(load, loads))
+        raise BadInput(f"{load!r} is not a load in guests", "--load", closest(load, loads))
     times = {"--duration": duration, "--period": period}
     lasts = {option: parse_duration(text, option) for option, text in times.items()}
     for option, nanoseconds in lasts.items():
         if nanoseconds <= 0 or (option == "--period" and nanoseconds % 1000):
-            what = f"{times[option]!r} is no time that can be measured for or in"
+            what = f"{times[option]!r} is not a usable duration or period"
             raise BadInput(what, option, "write a number of whole microseconds, such as 1ms")
     condition = Condition(
         name=name,

@@ -279,7 +279,7 @@ class IntercoreAccount:
                 tuple((raw * ticks_ns, case * ticks_ns) for raw, case in told["rounds"]),
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
-            raise BadInput("is no account of latenz-intercore", str(path)) from None
+            raise BadInput("is not an account of latenz-intercore", str(path)) from None
 
     @property
     def ratio(self) -> float | None:

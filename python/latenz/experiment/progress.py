@@ -16,7 +16,7 @@ class Progress:
     """Shows condition, elapsed and remaining time, and the largest latency so far.
 
     Args:
-        wanted: False shows nothing, as when standard error is no terminal.
+        wanted: False shows nothing, as when standard error is not a terminal.
 
     Attributes:
         visible: Whether anything is shown.

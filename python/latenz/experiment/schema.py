@@ -190,7 +190,7 @@ class Experiment:
         """
         if bench is not None and bench not in BENCHES:
             known = ", ".join(BENCHES)
-            raise BadInput(f"{bench!r} is no bench", "--bench", f"there is: {known}")
+            raise BadInput(f"{bench!r} is not a bench", "--bench", f"choose one of: {known}")
         text = read_toml(path, ExperimentFile, "an experiment file")
         file = text.content
         _check_published(file.published, text.where(("published",)))
@@ -239,7 +239,7 @@ def _matrix(file: ExperimentFile, where: str) -> list[ConditionSettings]:
         raise BadInput(
             f"{{{unknown.pop()}}} stands for nothing in the names of conditions",
             where,
-            "there is: " + ", ".join(f"{{{axis}}}" for axis in AXES),
+            "choose one of: " + ", ".join(f"{{{axis}}}" for axis in AXES),
         )
     found = []
     for combination in combinations:
@@ -405,7 +405,7 @@ def _check_published(names: Iterable[str], where: str) -> None:
 
 def _check(what: str, name: str, known: Iterable[str], where: str) -> None:
     if name not in known:
-        raise BadInput(f"{shown(name)} is no {what}", where, closest(name, known))
+        raise BadInput(f"{shown(name)} is not a known {what}", where, closest(name, known))
 
 
 def json_schema() -> dict[str, Any]:

@@ -4,7 +4,7 @@ An emulator counts instructions; it has no caches, buses or pipelines. The model
 instruction, exception and device access a cost, and adds what none of them explains: a fixed time
 for everything outside the path, such as the way of the signal and the read that ends the
 measurement. That time is fitted to some rows of a published table; the others are predicted. What
-comes out is an estimate: it is no sample of any time base and never stands among silicon values.
+comes out is an estimate: it is not a sample of any time base and never stands among silicon values.
 """
 
 from collections.abc import Mapping
@@ -133,9 +133,9 @@ def calibration(path: Path) -> Calibration:
         known = averages if field == "conditions" else found.conditions
         for name in getattr(found, field):
             if name not in known:
-                raise BadInput(f"{name!r} is no row", read.where((field,)), closest(name, known))
+                raise BadInput(f"{name!r} is not a row", read.where((field,)), closest(name, known))
     if found.clock_mhz.value == 0:
-        raise BadInput("0 is no clock", read.where(("clock_mhz", "value")), "give it in MHz")
+        raise BadInput("0 is not a clock", read.where(("clock_mhz", "value")), "give it in MHz")
     return found
 
 

@@ -118,7 +118,7 @@ class _Search:
                 yield _Begin(number, instructions, "exception")
 
     def _counted(self, wanted: int) -> _Begin:
-        """Return the place so many instructions before the end, in the midst of a block maybe."""
+        """Return the place so many instructions before the end, maybe in the middle of a block."""
         instructions, number = 0, len(self._events)
         while number > 0 and instructions < wanted:
             number -= 1
@@ -202,7 +202,7 @@ class _Cutter:
 
     def cut(self, events: tuple[Event, ...], instructions: int) -> list[Segment]:
         total = sum(event.executed for event in events if isinstance(event, Ran))
-        skipped = total - instructions  # in the midst of the first block
+        skipped = total - instructions  # in the middle of the first block
         for event in events:
             if isinstance(event, Accessed):
                 segment = self._at(event.vcpu, event.address)

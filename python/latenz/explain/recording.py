@@ -89,7 +89,7 @@ def read_recording(path: Path) -> Recording:
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
     except UnicodeDecodeError:
-        raise BadInput("is no recording of paths", str(path), "record again") from None
+        raise BadInput("is not a recording of paths", str(path), "record again") from None
     return reader.recording
 
 

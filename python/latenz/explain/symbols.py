@@ -119,7 +119,7 @@ def elf_symbols(path: Path, load_address: int = 0) -> SymbolTable:
         load_address: What is added to all addresses; for position-independent programs.
 
     Raises:
-        BadInput: The file cannot be read, is no ELF file, or holds no symbols.
+        BadInput: The file cannot be read, is not an ELF file, or holds no symbols.
     """
     from elftools.elf.elffile import ELFFile
 
@@ -138,7 +138,9 @@ def elf_symbols(path: Path, load_address: int = 0) -> SymbolTable:
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
     except damages():
-        raise BadInput("is no whole ELF file", str(path), "give a program with symbols") from None
+        raise BadInput(
+            "is not a whole ELF file", str(path), "give a program with symbols"
+        ) from None
     if not found:
         raise BadInput("holds no symbols of code", str(path), "build it without stripping it")
     return SymbolTable(

@@ -35,7 +35,7 @@ def write(sample_sets: Sequence[SampleSet], format_name: str, path: Path) -> Non
         BadInput: The format is unknown or cannot hold these sets, or the file cannot be written.
     """
     if format_name not in FORMATS:
-        raise BadInput(f"{format_name!r} is no format", "--to", f"formats: {', '.join(FORMATS)}")
+        raise BadInput(f"{format_name!r} is not a format", "--to", f"formats: {', '.join(FORMATS)}")
     if not sample_sets:
         raise BadInput("there is no sample set to export")
     module = import_module(f"latenz.exporters.{FORMATS[format_name]}")

@@ -91,7 +91,7 @@ def program(partition: Partition) -> Program:
 def _content(path: Path) -> bytes:
     try:
         if not path.is_file():
-            what = "is no file" if path.exists() else "there is no such file"
+            what = "is not a file" if path.exists() else "there is no such file"
             raise BadInput(
                 what, str(path), f"give {', '.join(PROGRAMS)}, a raw binary or an ELF file"
             )
@@ -116,14 +116,14 @@ def _elf(content: bytes, path: Path) -> Program:
             raise BadInput(what, str(path), "build it for 64-bit Arm, little endian")
         if elf.header.e_type != "ET_EXEC":
             remedy = "link it to fixed addresses, or give a raw binary"
-            raise BadInput(f"is no program ({elf.header.e_type})", str(path), remedy)
+            raise BadInput(f"is not a program ({elf.header.e_type})", str(path), remedy)
         pieces = tuple(
             _piece(segment.header.p_paddr, _whole(segment.data(), segment.header.p_filesz))
             for segment in elf.iter_segments("PT_LOAD")
             if segment.header.p_filesz
         )
     except (ELFError, struct.error, ValueError, OverflowError) as error:
-        raise BadInput(f"is no whole ELF file ({error})", str(path)) from None
+        raise BadInput(f"is not a whole ELF file ({error})", str(path)) from None
     if not 0 < len(pieces) <= _MOST_PIECES:
         what = f"has {len(pieces)} segments to load"
         raise BadInput(what, str(path), f"link it into 1 to {_MOST_PIECES}")

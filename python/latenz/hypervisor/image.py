@@ -70,7 +70,7 @@ def read_image(path: Path) -> Image:
         )
         return Image(elf.header.e_entry, segments)
     except (ELFError, struct.error) as error:
-        raise BadInput(f"is no whole ELF file ({error})", str(path)) from None
+        raise BadInput(f"is not a whole ELF file ({error})", str(path)) from None
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(path)) from None
 

@@ -73,7 +73,7 @@ def environment_for(bench: str) -> Path:
         BadInput: It does not run there.
     """
     if bench not in BOARDS:
-        what = f"{bench!r} is no bench for the hypervisor"
+        what = f"{bench!r} is not a bench for the hypervisor"
         raise BadInput(what, "--bench", closest(bench, BOARDS))
     return environment_of(bench)
 

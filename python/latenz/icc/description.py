@@ -211,7 +211,7 @@ def read_description(path: Path) -> Description:
     file = read_toml(path, _File, "a description of channels")
     if not _IDENTIFIER.fullmatch(path.stem) or path.stem in _KEYWORDS:
         raise BadInput(
-            f"'{path.stem}' is no name of a namespace",
+            f"'{path.stem}' is not a name of a namespace",
             str(path),
             "name the file by a letter, letters, digits and _, as in robot.toml",
         )
@@ -229,7 +229,10 @@ def read_description(path: Path) -> Description:
 def _check_name(file: TomlFile[_File], place: tuple[str, ...], taken: set[str]) -> None:
     name = place[-1]
     if not _IDENTIFIER.fullmatch(name) or "__" in name or name in _KEYWORDS:
-        what, remedy = f"'{name}' is no name in C and C++", "a letter, then letters, digits and _"
+        what, remedy = (
+            f"'{name}' is not a name in C and C++",
+            "a letter, then letters, digits and _",
+        )
     elif name in LEAVES:
         what, remedy = f"'{name}' is a type already", "choose another name"
     elif name in taken:
@@ -274,7 +277,7 @@ def _member(
     spelled = _SPELLING.fullmatch(text)
     example = "as in uint32, float64[6], or the name of a type above"
     if spelled is None:
-        raise BadInput(f"'{text}' is no type", file.where(place), example)
+        raise BadInput(f"'{text}' is not a type", file.where(place), example)
     base, arrays = spelled[1], tuple(int(each) for each in re.findall(r"\d+", spelled[2]))
     kind = LEAVES.get(base) or known.get(base)
     if kind is None:

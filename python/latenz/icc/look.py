@@ -114,7 +114,7 @@ def _progress(region: Region, channel: Channel) -> tuple[int, tuple[tuple[int, .
 def newest(region: Region, channel: Channel) -> Value | None:
     """Return the newest payload that is in memory; None if there has been none.
 
-    An onlooker is no reader: nobody waits for it. So it looks until two looks agree, a bounded
+    An onlooker is not a reader: nobody waits for it. So it looks until two looks agree, a bounded
     number of times, and says whether they did.
     """
     before = _once(region, channel)

@@ -142,7 +142,7 @@ def open_region(text: str, system: Path = Path("/")) -> Region:
 
 def _shared_memory(text: str, name: str, system: Path) -> Region:
     if not re.fullmatch(r"/[^/\0]{1,254}", name) or name in ("/.", "/.."):
-        raise BadInput(f"{shown(name)} is no name of shared memory", text, "shm:/control is one")
+        raise BadInput(f"{shown(name)} is not a name of shared memory", text, "shm:/control is one")
     return _file(text, system / "dev/shm" / name[1:])
 
 
@@ -151,7 +151,7 @@ def _file(text: str, path: Path) -> Region:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise BadInput("is no file", text, f"a region is {FORMS}")
+            raise BadInput("is not a file", text, f"a region is {FORMS}")
         if found.st_size < _WORD:
             raise BadInput("is empty", text, "has its creator set its size?")
     except BaseException:
@@ -163,7 +163,9 @@ def _file(text: str, path: Path) -> Region:
 def _uio(text: str, name: str, system: Path, writable: bool = False) -> DeviceRegion:
     match = _UIO.fullmatch(name)
     if match is None:
-        raise BadInput(f"{shown(name)} is no UIO device", text, "uio:/dev/uio0 or uio:/dev/uio0:1")
+        raise BadInput(
+            f"{shown(name)} is not a UIO device", text, "uio:/dev/uio0 or uio:/dev/uio0:1"
+        )
     device, number = match[1], int(match[2] or 0)
     folder = system / f"sys/class/uio/uio{device}/maps/map{number}"
     size, offset = _sysfs_number(folder / "size"), _sysfs_number(folder / "offset")
@@ -181,17 +183,17 @@ def _sysfs_number(path: Path) -> int:
             f"cannot be read: {error.strerror}", str(path), "is there such a device and map?"
         ) from error
     if not re.fullmatch(r"0x[0-9a-f]{1,16}\n?", text):
-        raise BadInput(f"{shown(text)} is no number", str(path), "the kernel writes 0x1000")
+        raise BadInput(f"{shown(text)} is not a number", str(path), "the kernel writes 0x1000")
     return int(text, 16)
 
 
 def _physical(text: str, place: str, system: Path, writable: bool = False) -> DeviceRegion:
     match = _MEMORY.fullmatch(place)
     if match is None:
-        raise BadInput(f"{shown(place)} is no memory", text, "mem:0xFFFD0000+60K is some")
+        raise BadInput(f"{shown(place)} is not memory", text, "mem:0xFFFD0000+60K is some")
     address, size = int(match[1], 0), int(match[2], 0) * _UNITS[match[3]]
     if address % _WORD:
-        raise BadInput("the address is no multiple of 4", text)
+        raise BadInput("the address is not a multiple of 4", text)
     return _device(text, system / "dev/mem", address, size, os.O_SYNC, writable)
 
 

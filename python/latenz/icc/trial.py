@@ -36,7 +36,7 @@ def sources_in(folder: Path) -> dict[Side, Path]:
     """
     found = {side: folder / f"{side}.cpp" for side in SIDES}
     if not folder.is_dir():
-        raise BadInput("is no folder", str(folder), "name one with a53.cpp and r5.cpp")
+        raise BadInput("is not a folder", str(folder), "name one with a53.cpp and r5.cpp")
     for path in found.values():
         if not path.is_file():
             raise BadInput("is not there", str(path), "see icc/examples/pair")

@@ -73,7 +73,7 @@ def read(
             return _read_packed(path, format_name, progress, options)
         name = format_name or recognise(head, str(path))
         if name not in (known := format_names()):
-            raise BadInput(f"{name!r} is no format", "--format", f"formats: {', '.join(known)}")
+            raise BadInput(f"{name!r} is not a format", "--format", f"formats: {', '.join(known)}")
         source = Source(path, name, Options(**options), progress)
         sets: list[SampleSet] = _module(name).read(source)
     except OSError as error:

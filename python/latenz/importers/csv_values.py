@@ -86,9 +86,9 @@ def read(source: Source) -> list[SampleSet]:
 
 
 def csv_rows(source: Source, comments: str = "#") -> Iterator[tuple[int, list[str]]]:
-    """Give each row with its line; the first row that is no comment tells the delimiter.
+    """Give each row with its line; the first row that is not a comment tells the delimiter.
 
-    Where that is no comma, numbers may have a decimal comma; rows have points.
+    Where that is not a comma, numbers may have a decimal comma; rows have points.
 
     Args:
         source: The file.
@@ -130,7 +130,7 @@ class _Own:
         if self.described.form == "histogram":
             row = dict(zip(self.spool.columns, values, strict=True))
             if row["count"] < 0 or row["width_ns"] < 1:
-                raise source.bad("is no cell of a histogram", line, "the file is damaged")
+                raise source.bad("is not a cell of a histogram", line, "the file is damaged")
             self.samples += row["count"]
 
     def sample_set(self, source: Source) -> SampleSet:

@@ -218,7 +218,7 @@ def _take_line(source: Source, text: _Text, line: int, content: str) -> None:
     elif match := _VALUE.fullmatch(content):
         _take_value(source, text, line, match)
     elif text.values and content.strip():
-        raise source.bad("is no `thread: cycle: value` line", line)
+        raise source.bad("is not a `thread: cycle: value` line", line)
 
 
 def _take_comment(source: Source, text: _Text, line: int, content: str) -> None:
@@ -283,7 +283,7 @@ def _take_row(source: Source, text: _Text, line: int, content: str) -> None:
         return
     match = _ROW.fullmatch(content)
     if match is None:
-        raise source.bad("is no histogram row", line, "a row is a value and a count per thread")
+        raise source.bad("is not a histogram row", line, "a row is a value and a count per thread")
     value = source.count(match[1], line, "the row's value")
     counts = [source.count(word, line, "a count") for word in match[2].split()]
     if rows and (value <= rows[-1][0] or len(counts) != len(rows[-1][1])):

@@ -142,7 +142,7 @@ def _latencies(file: _File, name: str) -> SampleSet | None:
         values = list(np.rint(samples.astype(np.float64) * unit_ns))
     else:
         values = [int(each) * unit_ns for each in samples]
-    if not all(abs(each) < INT64_MAX for each in values):  # nor is what is no number
+    if not all(abs(each) < INT64_MAX for each in values):  # nor is what is not a number
         raise source.bad(f"a value of {name} does not fit in 64 bits of nanoseconds")
     spool = Spool("t_ns", "latency_ns")
     for at, value in zip(times, values, strict=True):

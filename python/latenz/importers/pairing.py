@@ -22,7 +22,7 @@ def check_policy(overlap: str) -> None:
         BadInput: It is none.
     """
     if overlap not in POLICIES:
-        raise BadInput(f"{overlap!r} is no overlap policy", "--overlap", ", ".join(POLICIES))
+        raise BadInput(f"{overlap!r} is not an overlap policy", "--overlap", ", ".join(POLICIES))
 
 
 class Pairing:

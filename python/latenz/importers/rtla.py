@@ -101,7 +101,7 @@ def _take_line(source: Source, found: _Histogram, line: int, content: str) -> bo
         _take_row(source, found, line, match)
         found.last_line = line
     elif found.columns and "over:" not in found.summary and content.strip():
-        raise source.bad("is no histogram row", line, "the file is damaged")
+        raise source.bad("is not a histogram row", line, "the file is damaged")
     return "max:" in found.summary
 
 

@@ -265,7 +265,7 @@ def _take_other(
         _declaration(source, tokens, line, keep=False)
         return
     if word[0] not in "bBrRsS":
-        raise source.bad(f"{word[:40]!r} is no value change", line, "the file is damaged")
+        raise source.bad(f"{word[:40]!r} is not a value change", line, "the file is damaged")
     _, code = next(tokens, (line, ""))
     if not code:
         raise source.bad("a value without a signal", line, "the file is cut")

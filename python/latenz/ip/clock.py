@@ -26,7 +26,9 @@ class Clock:
     def __init__(self, hertz: int, where: str = "clock") -> None:
         if not 1 <= hertz <= FASTEST_HZ:
             raise BadInput(
-                f"{hertz} Hz is no clock frequency", where, f"it is between 1 and {FASTEST_HZ} Hz"
+                f"{hertz} Hz is not a clock frequency",
+                where,
+                f"it is between 1 and {FASTEST_HZ} Hz",
             )
         self.hertz = hertz
 

@@ -44,7 +44,7 @@ def read_edges(path: Path) -> list[Edge]:
     try:
         lines = path.read_text("ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "is no text"
+        reason = getattr(error, "strerror", None) or "is not text"
         raise BadInput(
             str(reason), str(path), f"give a CSV file with the header {HEADER}"
         ) from None
@@ -56,7 +56,7 @@ def read_edges(path: Path) -> list[Edge]:
         edge = _edge(line)
         if edge is None or (edges and edge.cycle <= edges[-1].cycle):
             remedy = "wanted: a cycle later than the one before, then two levels, each 0 or 1"
-            raise BadInput(f"{shown(line)} is no edge", f"{path}, line {number}", remedy)
+            raise BadInput(f"{shown(line)} is not an edge", f"{path}, line {number}", remedy)
         edges.append(edge)
     return edges
 

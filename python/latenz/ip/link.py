@@ -271,7 +271,7 @@ class SocketLink(Closing):
             place = ".".join(str(part) for part in first["loc"])
             raise self._strange(f"a description wrong at {place}: {first['msg']}") from None
         except (ValueError, RecursionError):
-            raise self._strange("a description that is no JSON") from None
+            raise self._strange("a description that is not JSON") from None
 
     def _ask(
         self, operation: int, window: int, count: int, argument: int, words: bytes = b""

@@ -183,7 +183,7 @@ def _frozen_sets(recorded: Freezing, plan: Plan) -> Iterator[SampleSet]:
         beyond = recorded.account.beyond
         which = "" if recorded.trigger is None else f", which is number {recorded.trigger + 1}"
         kept = f"{recorded.kept} of {told.num} samples"
-        note = f"{kept}: those around the largest{which}; no fair choice"
+        note = f"{kept}: those around the largest{which}; not a representative sample"
         around = {
             **metadata.model_dump(),
             "name": f"{metadata.name}/around-maximum",
@@ -243,7 +243,7 @@ def _notes(recorded: Recorder) -> list[str]:
     notes = []
     if not clock.is_whole:
         notes.append(
-            f"a cycle of its {clock.hertz} Hz is no whole number of nanoseconds: latencies are "
+            f"a cycle of its {clock.hertz} Hz is not a whole number of nanoseconds: latencies are "
             "rounded down"
         )
     if account.unread:

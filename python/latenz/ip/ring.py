@@ -226,7 +226,7 @@ class RingReader:
         consumed: Records that were handed back before, modulo 2**32.
 
     Raises:
-        BadInput: The memory is no ring of records.
+        BadInput: The memory is not a ring of records.
     """
 
     def __init__(self, memory: Memory, writer: RingWriter, consumed: int = 0) -> None:

@@ -30,7 +30,7 @@ def read_secret(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise BadInput("is no regular file", f"--secret {path}")
+            raise BadInput("is not a regular file", f"--secret {path}")
         if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
             raise BadInput("others may read it, or own it", f"--secret {path}", _PRIVATE)
         content = file.read(_LONGEST + 1).rstrip(b"\r\n")

@@ -35,7 +35,7 @@ _SILENCE_S = 0.05
 _PAUSE_S = 0.002
 _MAGIC = 0x4C5A
 _PSEUDO_TERMINALS = range(136, 144)
-"""Their device numbers: what is behind one is no board's serial port."""
+"""Their device numbers: what is behind one is not a board's serial port."""
 
 
 class SerialLink(Closing):
@@ -203,7 +203,7 @@ def _opened(name: str, path: Path) -> int:
         raise BadInput(f"cannot be opened: {reason}", name, "see ls /dev/ttyUSB*") from None
     try:
         if not stat.S_ISCHR(os.fstat(file).st_mode) or not os.isatty(file):
-            raise BadInput("is no serial device", name, "write serial:/dev/ttyUSB0")
+            raise BadInput("is not a serial device", name, "write serial:/dev/ttyUSB0")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -93,7 +93,7 @@ def scenario_from(text: str) -> Scenario:
     """Return a scenario written as JSON; what it leaves out has its default.
 
     Raises:
-        BadInput: It is no scenario.
+        BadInput: It is not a scenario.
     """
     try:
         return _SCENARIO.validate_json(text)
@@ -110,7 +110,7 @@ def checked(scenario: Scenario, design: str) -> Scenario:
         BadInput: One of its numbers is out of range, or there is no such design.
     """
     if design not in DESIGNS:
-        raise BadInput(f"{shown(design)} is no design", "design", closest(design, DESIGNS))
+        raise BadInput(f"{shown(design)} is not a design", "design", closest(design, DESIGNS))
     if scenario.replay is not None and design != "latencies_ip":
         raise BadInput("a replay drives latencies_ip alone", "replay", "give design latencies_ip")
     ranges = {

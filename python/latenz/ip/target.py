@@ -63,7 +63,7 @@ def open_target(text: str, options: Options | None = None) -> Iterator[Link]:
     options = options or Options()
     scheme, _, rest = text.partition(":")
     if scheme not in _SCHEMES or (not rest and scheme != "sim"):
-        raise BadInput(f"{shown(text)} is no board", "", f"write {FORMS}")
+        raise BadInput(f"{shown(text)} is not a board", "", f"write {FORMS}")
     _check(scheme, options)
     if scheme == "sim":
         with _simulated(text, rest, options) as link:
@@ -114,7 +114,9 @@ def read_generics(texts: tuple[str, ...]) -> dict[str, int | bool | str]:
     for text in texts:
         match = _GENERIC.fullmatch(text)
         if match is None:
-            raise BadInput(f"{shown(text)} is no generic", "--generic", "write latency_width_g=32")
+            raise BadInput(
+                f"{shown(text)} is not a generic", "--generic", "write latency_width_g=32"
+            )
         name, value = match.groups()
         if value in ("true", "false"):
             generics[name] = value == "true"
@@ -211,7 +213,7 @@ class _Told:
     def of_uio(cls, text: str, system: Path) -> "_Told":
         match = re.fullmatch(r"uio:/dev/(uio\d{1,5})", text)
         if match is None:
-            raise BadInput(f"{shown(text)} is no UIO device", "", "write uio:/dev/uio0")
+            raise BadInput(f"{shown(text)} is not a UIO device", "", "write uio:/dev/uio0")
         device = system / "sys/class/uio" / match[1]
         if not device.is_dir():
             raise BadInput(

@@ -89,7 +89,7 @@ class TypeInformation:
             number, bits = found
             total += bits
         if total % 8:
-            raise BadInput(f"{structure}.{members[-1]} is no whole byte", str(self._path))
+            raise BadInput(f"{structure}.{members[-1]} is not a whole byte", str(self._path))
         return total // 8
 
     def _member(self, number: int, name: str) -> tuple[int, int] | None:

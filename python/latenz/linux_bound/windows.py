@@ -241,7 +241,7 @@ def read_windows(path: Path) -> Windows:
         told = error.errors()[0] if isinstance(error, ValidationError) else None
         where = ".".join(map(str, told["loc"])) if told else ""
         what = f"holds no windows of a kernel ({where + ': ' if where else ''}"
-        what += f"{told['msg'] if told else 'it is no JSON of that form'})"
+        what += f"{told['msg'] if told else 'it is not JSON of that form'})"
         raise BadInput(what, str(path), "record them again, with windows = true") from None
     if missing := [name for name in TERMS if name not in windows.terms]:
         raise BadInput(f"says nothing of {missing[0]}", str(path), "record them again")
@@ -269,7 +269,7 @@ def name_places(recorded: Path, named: Path, symbols: SymbolTable, **known: Any)
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", str(recorded)) from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise BadInput("is no recording of windows", str(recorded), "record again") from None
+        raise BadInput("is not a recording of windows", str(recorded), "record again") from None
     named.write_text(json.dumps({**content, **known}, separators=(",", ":")))
     return read_windows(named)
 

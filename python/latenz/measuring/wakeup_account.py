@@ -92,7 +92,7 @@ class WakeupAccount(_Told):
                 return cls.model_validate_json(file.read(_LARGEST_ACCOUNT))
         except (OSError, ValidationError):
             place = str(folder / ACCOUNT_FILE)
-            raise BadInput("is no account of latenz-wakeup", place) from None
+            raise BadInput("is not an account of latenz-wakeup", place) from None
 
     def metadata(self, folder: str) -> dict[str, Any]:
         """Return what is told of the sample set in a folder, as metadata with notes."""

@@ -27,7 +27,7 @@ class _Strict(BaseModel):
 
 
 def number(printed: str) -> Decimal | None:
-    """Return the number a printed figure stands for; None if it is no number.
+    """Return the number a printed figure stands for; None if it is not a number.
 
     A leading "~" marks an approximate figure, a comma between groups of three digits separates
     thousands.
@@ -132,7 +132,7 @@ class Table(_Strict):
 
 
 class Fact(_Strict):
-    """A printed figure or statement that is no statistic of a latency."""
+    """A printed figure or statement that is not a statistic of a latency."""
 
     name: Text
     place: Text
@@ -150,7 +150,7 @@ class Fact(_Strict):
 
     @property
     def nanoseconds(self) -> Decimal | None:
-        """The figure in nanoseconds; None if it is no time."""
+        """The figure in nanoseconds; None if it is not a time."""
         if self.number is None or self.unit not in NANOSECONDS:
             return None
         return self.number * NANOSECONDS[self.unit]

@@ -78,7 +78,7 @@ class Link:
         told = [field.decode("utf-8", "replace") for field in self.ask("hello", str(PROTOCOL))]
         hello = dict(zip(told[::2], told[1::2], strict=False))
         if not hello.get("process", "").isdigit() or not hello.get("home", "").startswith("/"):
-            raise BadInput("what answers is no latenz-agent", self.url.text)
+            raise BadInput("what answers is not a latenz-agent", self.url.text)
         self._process = int(hello["process"])
         self.ask("lease", str(LEASE_S))
         return hello

@@ -195,7 +195,7 @@ class Target(TargetMachine):
         """Return how the agent calls a program of ours."""
         if name not in _OWN_PROGRAMS:
             raise BadInput(
-                "is no part of the agent on a target", name, "measure it on this machine"
+                "is not a part of the agent on a target", name, "measure it on this machine"
             )
         return [f"@{_OWN_PROGRAMS[name]}"]
 

@@ -41,7 +41,7 @@ class TargetSystemCalls:
         """Let the agent make a call; return what it gives: so many fields, any number if below 0.
 
         Raises:
-            OSError: It was refused, or what came is no answer.
+            OSError: It was refused, or what came is not an answer.
         """
         fields = [each if isinstance(each, bytes) else os.fsencode(str(each)) for each in arguments]
         try:

@@ -33,7 +33,7 @@ class TargetTree:
         """Return what a symbolic link says."""
         mode, said = self._entry(path)
         if not stat.S_ISLNK(mode):
-            raise OSError(errno.EINVAL, "is no link")
+            raise OSError(errno.EINVAL, "is not a link")
         return said
 
     def names(self, path: str) -> list[str]:

@@ -65,7 +65,7 @@ class TargetUrl:
         scheme, colon, rest = text.partition(":")
         read = _READERS.get(scheme) if colon else None
         if read is None:
-            raise BadInput(f"{shown(text)} is no target", where, f"write {_KINDS}")
+            raise BadInput(f"{shown(text)} is not a target", where, f"write {_KINDS}")
         return read(text, rest, where)
 
     def command(self, script: str) -> list[str]:
@@ -104,7 +104,7 @@ def _ssh() -> list[str]:
     if not words or shutil.which(words[0]) is None:
         program = words[0] if words else given
         if SSH_COMMAND in os.environ:
-            raise BadInput(f"{shown(program)} is no program that can be run", SSH_COMMAND)
+            raise BadInput(f"{shown(program)} is not a program that can be run", SSH_COMMAND)
         raise BadInput("ssh is not installed", _WHERE, "apt-get install openssh-client")
     return words
 
@@ -122,7 +122,7 @@ def _labgrid(where: str) -> str:
 def _ssh_url(text: str, rest: str, where: str) -> TargetUrl:
     wrong = "write ssh://[USER@]HOST[:PORT]"
     if not rest.startswith("//") or any(each.isspace() or ord(each) < 33 for each in text):
-        raise BadInput(f"{shown(text)} is no target", where, wrong)
+        raise BadInput(f"{shown(text)} is not a target", where, wrong)
     try:
         url = urlsplit(text)
         host, user, port = url.hostname or "", url.username or "", url.port
@@ -157,7 +157,7 @@ def _place(text: str, rest: str, where: str) -> TargetUrl:
 
 def _local(text: str, rest: str, where: str) -> TargetUrl:
     if rest:
-        raise BadInput(f"{shown(text)} is no target", where, "write local: alone")
+        raise BadInput(f"{shown(text)} is not a target", where, "write local: alone")
     return TargetUrl(text, "local")
 
 

@@ -99,7 +99,7 @@ def one_in(probability: float) -> str:
 
 
 def tail_estimates(tail: TailFit | MixedTail, verdicts: Sequence[Verdict]) -> list[str]:
-    """Say what a fitted tail foretells: levels beyond the data, and each deadline above it."""
+    """Say what a fitted tail predicts: levels beyond the data, and each deadline above it."""
     told = [
         f"exceeded once in {count(10 * tail.n)} activations:"
         f" {_level(tail.return_level(10 * tail.n, TAIL_CONFIDENCE))}"

@@ -146,7 +146,7 @@ def measuring_command(job: Job, cpus: tuple[int, ...]) -> list[str]:
     if isinstance(settings, RobotSettings):
         cpu = cpus[-1] if settings.is_pinned else None
         return ["latenz-robot", *robot_options(settings, cpu, duration_ns, _GUEST_FOLDER)]
-    raise BadInput(f"the engine {settings.engine!r} is no program of Linux", job.condition.name)
+    raise BadInput(f"the engine {settings.engine!r} is not a program of Linux", job.condition.name)
 
 
 def kernel_options(**values: object) -> str:

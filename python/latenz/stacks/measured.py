@@ -39,7 +39,7 @@ def firmware_settings(job: Job) -> InterruptSettings:
     settings = job.condition.engine
     if not isinstance(settings, InterruptSettings):
         raise BadInput(
-            f"the engine {settings.engine!r} is no firmware", job.condition.name, "take interrupt"
+            f"the engine {settings.engine!r} is not firmware", job.condition.name, "take interrupt"
         )
     return settings
 

@@ -38,7 +38,7 @@ class Standalone(Stack[StandaloneSettings]):
         """Return that the wanted core is not the first one, where that is so."""
         if settings.core == "first" or bench in _REAL_TIME:
             return None
-        return Obstacle(f"the first core of {bench} is no real-time core", "take mps3-an536")
+        return Obstacle(f"the first core of {bench} is not a real-time core", "take mps3-an536")
 
     def payload(self) -> "Payload":
         """Return the firmware with its parameters."""

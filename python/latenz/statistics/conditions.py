@@ -40,7 +40,7 @@ class Diagnostic:
     Attributes:
         name: The condition.
         passed: Whether the data are compatible with it.
-        p_value: Of the test, None where it is no test of significance.
+        p_value: Of the test, None where it is not a test of significance.
         detail: What was found, in words.
         remedy: What would make it hold where it does not.
     """

@@ -11,7 +11,7 @@ from latenz.errors import BadInput
 
 
 def check_confidence(confidence: float, where: str = "confidence") -> None:
-    """Refuse a confidence that is no probability strictly between 0 and 1.
+    """Refuse a confidence that is not a probability strictly between 0 and 1.
 
     Raises:
         BadInput: It is not between 0 and 1.

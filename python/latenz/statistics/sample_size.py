@@ -64,7 +64,7 @@ def duration_for_allowance(
     """
     check_confidence(confidence)
     if burst_ns <= 0:
-        raise BadInput(f"{burst_ns} ns is no burst", "burst", "it must be above zero")
+        raise BadInput(f"{burst_ns} ns is not a burst", "burst", "it must be above zero")
     if not 0 <= late <= _MOST:
         raise BadInput(f"{late} episodes cannot be late", "late", f"0 to {_MOST:,}")
     shortest = shortest_s(allowance, burst_ns / 1e9, confidence)

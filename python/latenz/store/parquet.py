@@ -15,7 +15,7 @@ KEY = b"latenz"
 ROW_GROUP = 1 << 20
 _KNOWN = ("latency_ns", "t_ns", "missed", "handling", *CYCLE_COLUMNS, "width_ns", "count")
 DAMAGES = (OSError, UnicodeDecodeError, pa.ArrowException)
-"""What reading a file raises that is no sound Parquet file."""
+"""What reading a file raises that is not a sound Parquet file."""
 _NO_TIME_BASE = "the file states no time base; taken for silicon"
 
 
@@ -52,14 +52,14 @@ def write_parquet(sample_set: SampleSet, path: Path) -> int:
 
 def reason(error: Exception) -> str:
     """Return in a few words what an error of pyarrow says."""
-    return (str(error).splitlines() or ["no reason is told"])[0][:200]
+    return (str(error).splitlines() or ["no reason is given"])[0][:200]
 
 
 def read_schema(path: Path) -> pa.Schema:
     """Return the schema of a Parquet file, its names known to be text.
 
     Raises:
-        BadInput: The file is no Parquet file.
+        BadInput: The file is not a Parquet file.
     """
     try:
         schema = pq.read_schema(path)
@@ -73,7 +73,7 @@ def open_parquet(path: Path, metadata: Metadata | None = None) -> SampleSet:
     """Open a Parquet file with a column `latency_ns`; metadata is taken from it unless given.
 
     Raises:
-        BadInput: The file is no Parquet file, or its columns are not those of a sample set.
+        BadInput: The file is not a Parquet file, or its columns are not those of a sample set.
     """
     schema = read_schema(path)
     columns = tuple(name for name in _KNOWN if name in schema.names)

@@ -260,7 +260,7 @@ def _read_info(folder: Path) -> RunInfo:
 def _open_entry(run: Path, entry: SetEntry) -> SampleSet | None:
     """Open a set in whatever form it has reached; None if nothing was recorded yet."""
     if "\0" in entry.folder:
-        raise BadInput(f"folder {entry.folder!r} is no name", str(run / "run.json"))
+        raise BadInput(f"folder {entry.folder!r} is not a name", str(run / "run.json"))
     folder = (run / entry.folder).resolve()
     if not folder.is_relative_to(run.resolve()):
         raise BadInput(f"folder {entry.folder!r} leaves the run", str(run / "run.json"))

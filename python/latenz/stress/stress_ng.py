@@ -60,7 +60,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
 
 def _stressor_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a stress-ng stressor, such as cpu or sigsegv")
+        raise ValueError(f"{name!r} is not a name of a stress-ng stressor, such as cpu or sigsegv")
     return name
 
 

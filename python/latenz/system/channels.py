@@ -81,7 +81,7 @@ def _check_end(system: "System", at: int, attribute: str, name: str) -> None:
     if any(each.name == name for each in system.hosted):
         what = f"{name!r} has no slot"
         raise BadField(system, place, what, "both ends need one; others take [[shared]] memory")
-    raise BadField(system, place, f"{name!r} is no partition", closest(name, system.partitions))
+    raise BadField(system, place, f"{name!r} is not a partition", closest(name, system.partitions))
 
 
 def _check_doorbell(system: "System", at: int, channel: Channel) -> None:
@@ -90,7 +90,7 @@ def _check_doorbell(system: "System", at: int, channel: Channel) -> None:
     number = _number(own, (each.name for each in system.sources))
     if number is None:
         remedy = closest(own, [each.name for each in system.sources])
-        raise BadField(system, place, f"{own!r} is no source", remedy)
+        raise BadField(system, place, f"{own!r} is not a source", remedy)
     source = system.sources[number]
     if source.partition != channel.receiver:
         what = f"{own!r} is a source of {source.partition!r}"

@@ -32,13 +32,13 @@ def fits_as_name(name: str) -> bool:
 
 
 def check_name(owner: object, attribute: str) -> None:
-    """Tell why an attribute is no name, if it is none."""
+    """Tell why an attribute is not a name, if it is none."""
     name = getattr(owner, attribute)
     if not (isinstance(name, str) and fits_as_name(name)):
         raise BadField(
             owner,
             (attribute,),
-            f"{shown(name)} is no name",
+            f"{shown(name)} is not a name",
             f"use letters, digits, blanks and any of ._+-:#() (at most {_LONGEST_NAME})",
         )
 
@@ -59,10 +59,10 @@ def whole_number(
         whole = index(value)
     except TypeError:
         raise BadField(
-            owner, place, f"{shown(value)} is no integer", f"give {least}{unit} or more"
+            owner, place, f"{shown(value)} is not an integer", f"give {least}{unit} or more"
         ) from None
     if isinstance(value, bool):
-        raise BadField(owner, place, f"{value} is no integer", f"give {least}{unit} or more")
+        raise BadField(owner, place, f"{value} is not an integer", f"give {least}{unit} or more")
     if whole < least:
         raise BadField(owner, place, f"is {shown(whole)}{unit}", f"give {least}{unit} or more")
     if whole > most:

@@ -26,7 +26,7 @@ def check_health(partition: "Partition") -> None:
     for name in ("on_fault", "on_watchdog"):
         wanted = getattr(partition, name)
         if wanted not in get_args(OnFault) and not (name == "on_watchdog" and wanted is None):
-            what = f"{shown(wanted)} is no way out"
+            what = f"{shown(wanted)} is not a valid on_fault"
             raise BadField(partition, (name,), what, " or ".join(get_args(OnFault)))
     check_whole(partition, "restarts", 0, _MOST_RESTARTS, "")
     check_whole(partition, "restart_window_ns", 0)

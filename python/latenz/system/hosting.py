@@ -135,14 +135,14 @@ class Partition:
         check_name(self, "name")
         guest = self.guest
         if not (isinstance(guest, str) and guest.isprintable() and 0 < len(guest) < _LONGEST_PATH):
-            what = f"{shown(guest)} is no guest"
+            what = f"{shown(guest)} is not a guest"
             raise BadField(self, ("guest",), what, 'write "worker", "victim" or a path')
         check_multiple(self, "memory", BLOCK, _MOST_MEMORY, BLOCK)
         check_whole(self, "cpu", 0, LAST_PROCESSOR, "")
         check_health(self)
         for at, device in enumerate(self.devices):
             if not isinstance(device, Device):
-                raise BadField(self, ("devices", at), f"{shown(device)} is no device", "Device")
+                raise BadField(self, ("devices", at), f"{shown(device)} is not a device", "Device")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def check_multiple(owner: object, attribute: str, least: int, most: int, step: i
     value = whole_number(owner, (attribute,), given, least, most, " bytes")
     if value % step:
         unit = "2 MiB" if step == BLOCK else "4 KiB"
-        what = f"{value:#x} is no multiple of {unit}"
+        what = f"{value:#x} is not a multiple of {unit}"
         raise BadField(owner, (attribute,), what, f"write for example {value // step * step:#x}")
     object.__setattr__(owner, attribute, value)
 
@@ -226,7 +226,7 @@ def _check_names(system: "System") -> None:
         for position, name in enumerate(memory.partitions):
             if name not in known:
                 place = ("shared", at, "partitions", position)
-                raise BadField(system, place, f"{name!r} is no partition", closest(name, known))
+                raise BadField(system, place, f"{name!r} is not a partition", closest(name, known))
 
 
 def _check_processors(system: "System") -> None:

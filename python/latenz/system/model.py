@@ -131,7 +131,7 @@ class RecordedTrace:
             times = np.empty((0, 0))
         if times.ndim != 1 or (times.size and times.dtype.kind not in "iu"):
             raise BadField(
-                self, ("times_ns",), "is no row of integers", "give whole nanoseconds of 64 bits"
+                self, ("times_ns",), "is not a row of integers", "give whole nanoseconds of 64 bits"
             )
         if times.size and int(times.max()) > LONGEST_NS:
             raise BadField(
@@ -319,7 +319,7 @@ class Source:
         check_whole(self, "bottom_ns", 1)
         if not isinstance(self.arrival, Arrival):
             kinds = ", ".join(kind.__name__ for kind in _ARRIVALS)
-            raise BadField(self, ("arrival",), f"{shown(self.arrival)} is no arrival", kinds)
+            raise BadField(self, ("arrival",), f"{shown(self.arrival)} is not an arrival", kinds)
         if self.interrupt is not None:
             check_whole(self, "interrupt", FIRST_INTERRUPT, LAST_INTERRUPT, "")
         self._check_learning()
@@ -337,7 +337,7 @@ class Source:
         if self.learning is None:
             return
         if not isinstance(self.learning, Learning):
-            what = f"{shown(self.learning)} is no learning phase"
+            what = f"{shown(self.learning)} is not a learning phase"
             raise BadField(self, ("learning",), what, "Learning")
         if self.monitor is None:
             remedy = "give a monitor; its distances are those that are allowed, whatever is learned"
@@ -428,7 +428,7 @@ class System:
         self._check_slots()
         self._check_sources()
         if self.mode not in _MODES:
-            raise BadField(self, ("mode",), f"{shown(self.mode)} is no mode", ", ".join(_MODES))
+            raise BadField(self, ("mode",), f"{shown(self.mode)} is not a mode", ", ".join(_MODES))
         if self.latency_from not in _LATENCIES_FROM:
             what = f"{shown(self.latency_from)} is no place where latencies begin"
             raise BadField(self, ("latency_from",), what, ", ".join(_LATENCIES_FROM))
@@ -553,7 +553,7 @@ def _whole_vector(
     """Make an attribute a tuple of plain integers that do not decrease, or tell why it is none."""
     given: Any = getattr(owner, name)
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-        what = f"{shown(given)} is no vector"
+        what = f"{shown(given)} is not a vector"
         raise BadField(owner, (name,), what, "give a tuple of whole nanoseconds")
     values = tuple(given)
     if not 0 < len(values) <= LONGEST_VECTOR:

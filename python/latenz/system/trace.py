@@ -119,7 +119,7 @@ def _parquet_pieces(path: Path) -> "Iterator[pa.RecordBatch]":
             times = batch.column("time_ns").cast(pa.int64())
             yield pa.RecordBatch.from_arrays([source, times], names=list(COLUMNS))
     except DAMAGES as error:
-        raise BadInput(f"is no sound Parquet file ({reason(error)})", str(path)) from None
+        raise BadInput(f"is not a sound Parquet file ({reason(error)})", str(path)) from None
 
 
 def _is_text(kind: "pa.DataType") -> bool:
@@ -189,7 +189,7 @@ def _has_rows(path: Path) -> bool:
     first = next(lines, b"").removeprefix(b"\xef\xbb\xbf")
     if first not in (b"source,time_ns", b'"source","time_ns"'):
         remedy = f"the first line of a CSV trace is {_HEADER}"
-        raise BadInput("is no trace of arrivals", f"{path}:1", remedy)
+        raise BadInput("is not a trace of arrivals", f"{path}:1", remedy)
     return any(lines)
 
 
@@ -215,13 +215,13 @@ def _check_row(line: bytes, known: dict[str, None] | None, last: int, where: str
     except csv.Error as mistake:
         raise BadInput(f"is not readable CSV ({mistake})", where, _REMEDY) from None
     if len(line) >= _LONGEST_LINE or len(cells) != len(COLUMNS):
-        raise BadInput(f"{shown(text)} is no arrival", where, _REMEDY)
+        raise BadInput(f"{shown(text)} is not an arrival", where, _REMEDY)
     name, time = cells[0], cells[1].strip()
     if known is not None and name not in known:
         raise _unknown(name, known, where)
     if not _INTEGER.fullmatch(time) or int(time) > LONGEST_NS:
         remedy = "give an integer of 64 bits, nanoseconds"
-        raise BadInput(f"{shown(time)} is no time", where, remedy)
+        raise BadInput(f"{shown(time)} is not a time", where, remedy)
     if int(time) < 0:
         raise _negative(int(time), where)
     if int(time) < last:
@@ -248,4 +248,4 @@ def _negative(time: int, where: str) -> BadInput:
 
 
 def _unknown(name: str, known: Iterable[str], where: str) -> BadInput:
-    return BadInput(f"{shown(name)} is no source of the system", where, closest(name, known))
+    return BadInput(f"{shown(name)} is not a source of the system", where, closest(name, known))

@@ -19,14 +19,14 @@ def open_trace(path: Path) -> Trace:
     """Open a trace of any format that Latenz reads.
 
     Raises:
-        BadInput: The file cannot be read, or it is no trace.
+        BadInput: The file cannot be read, or it is not a trace.
     """
     if ctf.is_ctf(path):
         return ctf.CtfTrace(path)
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise BadInput("is no regular file", str(path), "save the trace in one first")
+            raise BadInput("is not a regular file", str(path), "save the trace in one first")
         with path.open("rb") as file:
             start = file.read(START_BYTES)
     except OSError as error:

@@ -75,7 +75,7 @@ _MAGIC = b"\x17\x08\x44tracing6\x00"
 _END_OF_OPTIONS, _TRACE_CLOCK = 0, 4
 _COMMIT, _MISSED = 8, 1 << 31  # of a page's header (kernel/trace/ring_buffer.c)
 _LOWEST_SYMBOL = 1 << 63  # kernels live in the upper half
-_LARGEST_FUNCTION = 1 << 16  # bytes; what lies further behind a name is no code of it
+_LARGEST_FUNCTION = 1 << 16  # bytes; what lies further behind a name is not code of it
 
 
 def find_tracefs() -> Path | None:

@@ -14,7 +14,7 @@ def of_run(path: Path) -> list[tuple[str, Path, Explained]]:
     """Explain each condition of a run that was traced: its label, its trace, and why.
 
     Raises:
-        BadInput: The folder is no run, or was not traced.
+        BadInput: The folder is not a run, or was not traced.
     """
     run = Run.open(path)
     found = []
@@ -41,5 +41,5 @@ def _file_of(folder: Path, name: str) -> Path:
     """Return a file of a run; names come from `run.json` and must not lead out of it."""
     path = file_in(folder, name)
     if path is None:
-        raise BadInput("is no file of the run", f"{folder}: {name}", "copy the whole run folder")
+        raise BadInput("is not a file of the run", f"{folder}: {name}", "copy the whole run folder")
     return path

@@ -213,7 +213,7 @@ class VcpuTime(Explanation):
             self._merge(cause, tally)
         if is_user:
             tally = self.tallies["qemu-lock"]
-            tally.alternatives.clear()  # those of a thread that is no virtual CPU's
+            tally.alternatives.clear()  # those of a thread that is not a virtual CPU's
             tally.record.clear()
             other = "work that another thread of QEMU did for it, or a sleep that was meant"
             tally.doubt("likely", other, "syscalls:sys_enter_futex")

@@ -186,9 +186,9 @@ class Wakings:
         """Return from when the scheduler of a CPU surely knew of a thread; None: it may not have.
 
         sched_waking is written by who wakes up, before the thread is on the queue of its CPU: what
-        that CPU chooses meanwhile is no choice. sched_wakeup comes when it is on the queue. A CPU
-        that wakes up for itself has it there at once. Without either, the interrupt that brings the
-        thread has surely been taken between two switches.
+        that CPU chooses meanwhile is not a choice. sched_wakeup comes when it is on the queue. A
+        CPU that wakes up for itself has it there at once. Without either, the interrupt that brings
+        the thread has surely been taken between two switches.
         """
         if any(
             each.t_ns == start_ns and number(each, "prev_pid", -1) == window.pid

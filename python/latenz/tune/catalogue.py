@@ -68,7 +68,7 @@ def _add_layer(
         for name in entry.when:
             if name not in conditions:
                 where = file.where(("entry", at, "when"))
-                raise BadInput(f"{name!r} is no condition", where, closest(name, conditions))
+                raise BadInput(f"{name!r} is not a condition", where, closest(name, conditions))
         entries[entry.id] = entry.model_copy(update={"layer": layer})
 
 
@@ -89,7 +89,7 @@ def _check_others(entry: Entry, name: str, entries: dict[str, Entry], folder: Pa
         if other == entry.id:
             raise BadInput("names itself", where, "name another entry")
         if other not in entries:
-            raise BadInput(f"{other!r} is no entry", where, closest(other, entries))
+            raise BadInput(f"{other!r} is not an entry", where, closest(other, entries))
 
 
 def chosen(ids: tuple[str, ...], option: str) -> tuple[Entry, ...]:
@@ -106,5 +106,5 @@ def chosen(ids: tuple[str, ...], option: str) -> tuple[Entry, ...]:
     known = [entry.id for entry in entries]
     for id_ in ids:
         if id_ not in known:
-            raise BadInput(f"{id_!r} is no entry of the catalogue", option, closest(id_, known))
+            raise BadInput(f"{id_!r} is not an entry of the catalogue", option, closest(id_, known))
     return tuple(entry for entry in entries if not ids or entry.id in ids)

@@ -43,7 +43,7 @@ class Left(Refused):
 
 def _plain_path(path: str) -> str:
     if not path.startswith("/") or len(path) > 4096 or not path.isprintable():
-        raise ValueError("is no absolute path")
+        raise ValueError("is not an absolute path")
     if any(part in (".", "..") for part in path.split("/")):
         raise ValueError("holds . or ..")
     return path
@@ -51,13 +51,13 @@ def _plain_path(path: str) -> str:
 
 def _of_a_disk(path: str) -> str:
     if path.startswith(("/proc/", "/sys/", "/dev/")):
-        raise ValueError("is no file that lasts")
+        raise ValueError("is not a file that lasts")
     return _plain_path(path)
 
 
 def _of_the_kernel(path: str) -> str:
     if not path.startswith(("/proc/", "/sys/")):
-        raise ValueError("is no file of the running kernel")
+        raise ValueError("is not a file of the running kernel")
     return _plain_path(path)
 
 
@@ -174,7 +174,7 @@ class FileChange(Change):
         """Compare content, mode and owner; boot entries go with their kernel."""
         try:
             found = place.image(place.at(self.path))
-        except BadInput:  # a folder, or something else that is no file of anybody's
+        except BadInput:  # a folder, or something else that is not a file of anybody's
             return "changed since"
         if _same(found, self._wanted):
             return "as applied"
@@ -217,7 +217,7 @@ class LinkChange(Change):
         path = place.at(self.path, follow=False)
         before = _pointed(place, path)
         if before is None and place.mode(path):
-            raise BadInput("is no symbolic link", str(path), "move it away")
+            raise BadInput("is not a symbolic link", str(path), "move it away")
         return self.model_copy(update={"before": before})
 
     def do(self, place: Place, /) -> str:

@@ -276,7 +276,7 @@ def _fits(value: Value, wanted: Wanted, context: Context) -> bool:
     """Return whether a value is as wanted.
 
     Raises:
-        ValueError: It is no number or set of CPUs, as it should be.
+        ValueError: It is not a number or set of CPUs, as it should be.
         NotKnown: It depends on CPUs that are not known.
     """
     text, words = value.text, set(value.text.split())
@@ -297,7 +297,7 @@ def _fits(value: Value, wanted: Wanted, context: Context) -> bool:
 
 def _number(text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,19}", text):
-        raise ValueError(f"{printable(text[:40])!r} is no integer")
+        raise ValueError(f"{printable(text[:40])!r} is not an integer")
     return int(text)
 
 

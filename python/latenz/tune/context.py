@@ -73,7 +73,7 @@ class Context:
             if profile == known:
                 return cls(root, isolated, online, known)
         raise BadInput(
-            f"{profile!r} is no profile", "--profile", closest(profile, get_args(Profile))
+            f"{profile!r} is not a profile", "--profile", closest(profile, get_args(Profile))
         )
 
     @property
@@ -265,7 +265,7 @@ def _parsed(text: str, last: int) -> frozenset[int]:
 
 
 def list_in(root: Root, path: str) -> frozenset[int] | None:
-    """Return the CPUs that a file lists; None if it cannot be read or is no list."""
+    """Return the CPUs that a file lists; None if it cannot be read or is not a list."""
     text = root.read(path)
     try:
         return None if text is None else parse_list(text)

@@ -43,13 +43,13 @@ def parse_list(text: str, last: int = CPU_LIMIT - 1) -> frozenset[int]:
 def _ranges(part: str, last: int) -> list[range]:
     match = _RANGE.fullmatch("0-N" if part == "all" else part)
     if not match:
-        raise ValueError(f"{part[:40]!r} is no CPU and no range of CPUs")
+        raise ValueError(f"{part[:40]!r} is neither a CPU nor a range of CPUs")
     first, end = (
         last if number == "N" else int(number) for number in (match[1], match[2] or match[1])
     )
     used, group = int(match[3] or 1), int(match[4] or 1)
     if first > end or end >= CPU_LIMIT or not 0 < used <= group:
-        raise ValueError(f"{part!r} is no range of CPUs")
+        raise ValueError(f"{part!r} is not a range of CPUs")
     if used == group:
         return [range(first, end + 1)]
     return [range(first + place, end + 1, group) for place in range(min(used, CPU_LIMIT))]
@@ -69,7 +69,7 @@ def parse_mask(text: str) -> frozenset[int]:
     mask = 0
     for group in groups:
         if not re.fullmatch(r"[0-9a-f]{1,8}", group):
-            raise ValueError(f"{group[:40]!r} is no group of a mask")
+            raise ValueError(f"{group[:40]!r} is not a group of a mask")
         mask = mask << _GROUP_BITS | int(group, 16)
     return frozenset(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
 
@@ -77,7 +77,7 @@ def parse_mask(text: str) -> frozenset[int]:
 def _split(digits: str) -> list[str]:
     """Return the groups of a mask that was written without commas."""
     if not 0 < len(digits) <= CPU_LIMIT // 4:
-        raise ValueError("is no mask")
+        raise ValueError("is not a mask")
     first = len(digits) % 8
     groups = [digits[at : at + 8] for at in range(first, len(digits), 8)]
     return [digits[:first], *groups] if first else groups

@@ -2,7 +2,7 @@
 
 Everything is read twice, an interval apart, and threads also in between. We run on the housekeeping
 CPUs meanwhile, so as not to see ourselves. What the real-time work itself does there (user threads
-with a real-time policy, and vCPUs) is no disturbance; what the kernel bound to a CPU cannot be
+with a real-time policy, and vCPUs) is not a disturbance; what the kernel bound to a CPU cannot be
 moved and is told, but not held against it.
 """
 
@@ -370,7 +370,7 @@ def _management_interrupts(interval: _Interval) -> Outcome:
 def _steal(interval: _Interval) -> Outcome:
     where = "/proc/stat"
     if detected_profile(interval.context.root) != "guest":
-        return Outcome("not applicable", None, None, where, "this is no virtual machine")
+        return Outcome("not applicable", None, None, where, "this is not a virtual machine")
     found = {}
     for cpu in interval.cpus:
         rows = [state.ticks.get(cpu, ()) for state in (interval.before, interval.after)]

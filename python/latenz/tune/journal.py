@@ -111,7 +111,7 @@ class Journal:
             BadInput: It is damaged, not ours, or open to others.
         """
         if not stat.S_ISREG(place.mode(path)):
-            raise BadInput("is no journal", str(path), _MEND)
+            raise BadInput("is not a journal", str(path), _MEND)
         found = place.calls.status(path)
         if found.uid not in (0, place.calls.user()) or found.mode & 0o022:
             raise BadInput("could be written by others", str(path), "look who did, see its owner")
@@ -126,7 +126,7 @@ class Journal:
         except (ValidationError, RecursionError) as error:
             raise BadInput(_first(error), str(path), _MEND) from None
         if any(not -1 <= record.change < len(head.changes) for record in records):
-            raise BadInput("names a change that is none", str(path), _MEND)
+            raise BadInput("names something that is not a change", str(path), _MEND)
         return cls(place, path, head, records, sum(map(len, lines[:good])))
 
     def append(

@@ -286,7 +286,7 @@ def _add_irq_unit(lines: list[Line], context: Context, draft: Draft) -> None:
         return
     for line in lines:
         if not _CPUS.fullmatch(line.value):
-            raise BadInput(f"{shown(line.value)} is no set of CPUs", line.entries[0], "use {hk}")
+            raise BadInput(f"{shown(line.value)} is not a set of CPUs", line.entries[0], "use {hk}")
     writes = "; ".join(
         f"for file in {line.name}; do echo {line.value} > $$file; done" for line in lines
     )

@@ -35,7 +35,7 @@ Cpus = Literal["iso", "hk", "no iso"]
 
 def _absolute(path: str) -> str:
     if not path.startswith("/") or ".." in path.split("/"):
-        raise ValueError(f"{path!r} is no absolute path; begin with / and leave out ..")
+        raise ValueError(f"{path!r} is not an absolute path; begin with / and leave out ..")
     return path
 
 
@@ -317,7 +317,7 @@ class Condition(Settings):
             self.wanted is not None or isinstance(self.probe, ManualProbe)
         )
         if [alone, bool(self.all), bool(self.any)].count(True) != 1:
-            raise ValueError("is no condition; give probe and wanted, or all, or any")
+            raise ValueError("is not a condition; give probe and wanted, or all, or any")
         return self
 
 

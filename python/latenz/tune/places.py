@@ -63,7 +63,7 @@ class Place:
         name: What messages call it.
 
     Raises:
-        BadInput: The root is no folder.
+        BadInput: The root is not a folder.
     """
 
     def __init__(self, root: Path) -> None:
@@ -73,7 +73,7 @@ class Place:
         self.calls: SystemCalls = OwnSystemCalls() if target is None else target.system_calls()
         self.name = str(self.top) if target is None else target.name
         if not os.path.isdir(self.top):  # noqa: PTH112 - one that is closed to us is none, no error
-            raise BadInput("is no folder", str(root), "name the root of a tree of files")
+            raise BadInput("is not a folder", str(root), "name the root of a tree of files")
 
     def is_ours_to_change(self) -> bool:
         """Return whether we are root there, or may change a copied tree."""
@@ -143,14 +143,14 @@ class Place:
         """Return what a file is; None if there is none.
 
         Raises:
-            BadInput: It is no regular file, has several names, or is too large.
+            BadInput: It is not a regular file, has several names, or is too large.
         """
         try:
             found = self.calls.status(path)
         except FileNotFoundError:
             return None
         if not stat.S_ISREG(found.mode):
-            raise BadInput("is no regular file", str(path), "move it away")
+            raise BadInput("is not a regular file", str(path), "move it away")
         if found.links > 1:
             raise BadInput(
                 f"has {found.links} hard links, which replacing it would break",

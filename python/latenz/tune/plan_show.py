@@ -164,7 +164,7 @@ def _print_offers(console: Console, offers: Sequence[Entry]) -> None:
 
 
 def _print_others(console: Console, plan: Plan) -> None:
-    """Print what is no file's content, below the entries that want it."""
+    """Print what is not a file's content, below the entries that want it."""
     others = [change for change in plan.changes if not isinstance(change, FileChange)]
     for entries in dict.fromkeys(change.entries for change in others):
         console.say(Text(", ".join(entries), "bold"))

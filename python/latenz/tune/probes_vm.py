@@ -212,7 +212,7 @@ def _domains(context: Context) -> tuple[list[tuple[str, str, Element]], tuple[st
         text = context.root.read(path)
         domain = None if text is None else _parsed(text)
         if domain is None or domain.tag != "domain":
-            why = context.root.problem(path) or "is no domain of libvirt"
+            why = context.root.problem(path) or "is not a domain of libvirt"
             troubles.append(f"{path}: {why}")
         else:
             domains.append((path, domain.findtext("name", "?"), domain))

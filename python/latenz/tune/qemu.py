@@ -56,7 +56,7 @@ class QemuProcess:
         """All options in their order: their names without dashes, and what they say."""
         found = []
         for at, argument in enumerate(self.arguments):
-            # A value may begin with a dash only as "-" itself, which is no option.
+            # A value may begin with a dash only as "-" itself, which is not an option.
             if not re.fullmatch(r"--?[A-Za-z].*", argument):
                 continue
             name = argument.lstrip("-")

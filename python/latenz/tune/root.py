@@ -59,7 +59,7 @@ class Root:
     def __init__(self, path: Path | str = "/") -> None:
         self.path = Path(path)
         if "\0" in str(path):
-            raise BadInput("is no path", repr(str(path)[:60]), "give a folder or a tar")
+            raise BadInput("is not a path", repr(str(path)[:60]), "give a folder or a tar")
         real = os.path.realpath(path)
         of_target = measured_target() if real == "/" else None
         self.running = real == "/"
@@ -301,7 +301,7 @@ def _content(path: str, flags: int) -> bytes:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, "is a folder")
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "is no regular file")
+            raise OSError(errno.EINVAL, "is not a regular file")
         found = bytearray()
         while part := os.read(descriptor, 1 << 16):
             found += part
@@ -399,7 +399,7 @@ class _Archive:
 
     def target(self, path: str) -> str:
         if path not in self._targets:
-            raise OSError(errno.EINVAL, "is no link")
+            raise OSError(errno.EINVAL, "is not a link")
         return self._targets[path]
 
     def names(self, path: str) -> list[str]:
@@ -414,7 +414,7 @@ class _Archive:
         if path in self._refused:
             raise OSError(errno.EACCES, self._refused[path])
         if path not in self._contents:
-            raise OSError(errno.EINVAL, "is no regular file")
+            raise OSError(errno.EINVAL, "is not a regular file")
         return self._contents[path]
 
 
@@ -428,5 +428,7 @@ _MODES = {
 
 def _no_snapshot(path: Path, reason: str) -> BadInput:
     return BadInput(
-        f"is no folder and no tar ({reason[:100]})", str(path), "make one: latenz tune snapshot"
+        f"is neither a folder nor a tar ({reason[:100]})",
+        str(path),
+        "make one: latenz tune snapshot",
     )

@@ -359,7 +359,7 @@ def _existing(place: Place) -> int:
         if not place.mode(path):
             return count - 1
         if not place.is_folder(_ancestor(place, count)):
-            raise BadInput("is no folder", str(path), "move it away")
+            raise BadInput("is not a folder", str(path), "move it away")
     raise BadInput("is there, but holds no journal", str(place.at(STATE)), "move it away")
 
 

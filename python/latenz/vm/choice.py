@@ -61,7 +61,7 @@ def _named(names: Iterable[str], option: str) -> frozenset[str]:
             found |= known[name]
         else:
             raise BadInput(
-                f"{name!r} is no tuning of virtual machines and no layer with some",
+                f"{name!r} is not a tuning of virtual machines and no layer with some",
                 option,
                 closest(name, [*known, *EXPRESSED]),
             )

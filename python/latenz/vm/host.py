@@ -64,7 +64,7 @@ def check_devices(settings: VmSettings) -> None:
         raise BadInput("is not there", str(settings.disk), "name a disk image")
     if settings.tap is not None and not Path("/sys/class/net", settings.tap).exists():
         remedy = f"ip tuntap add dev {settings.tap} mode tap"
-        raise BadInput("is no network interface", settings.tap, remedy)
+        raise BadInput("is not a network interface", settings.tap, remedy)
     if settings.on("vfio-passthrough") and settings.passthrough:
         _check_passthrough(settings.passthrough)
 
@@ -109,7 +109,7 @@ def _check_cpus(settings: VmSettings) -> None:
 def _check_passthrough(address: str) -> None:
     driver = Path("/sys/bus/pci/devices", address, "driver")
     if not driver.parent.exists():
-        raise BadInput("is no PCI device of this host", address, "lspci -D lists them")
+        raise BadInput("is not a PCI device of this host", address, "lspci -D lists them")
     if not driver.exists() or driver.resolve().name != "vfio-pci":
         raise BadInput("is not bound to vfio-pci", address, "see vfio-passthrough in tune check")
 

@@ -56,7 +56,7 @@ def read_domain(path: Path) -> Document:
     """Read a domain that Latenz can tune.
 
     Raises:
-        BadInput: The file is no domain of KVM on x86, or has document types, which are refused.
+        BadInput: The file is not a domain of KVM on x86, or has document types, which are refused.
     """
     text = small_text(path, _WANTED)
     if not text.strip():
@@ -86,7 +86,7 @@ def vcpus_of(document: Document, path: Path) -> int:
     node = document.find("vcpu")
     text = node.text.strip() if node else "1"
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MOST_VCPUS):
-        what = f"{text!r} is no number of virtual CPUs"
+        what = f"{text!r} is not a number of virtual CPUs"
         raise BadInput(what, f"{path}: domain/vcpu", f"write 1 to {_MOST_VCPUS}")
     return int(text)
 

@@ -94,7 +94,7 @@ NEEDS_SPARE = ("guest-isolcpus-nohz-rcu", "guest-irqaffinity")
 
 def _no_comma(path: Path) -> Path:
     if "," in str(path) or not path.is_absolute():
-        raise ValueError(f"{str(path)!r} is no absolute path without a comma")
+        raise ValueError(f"{str(path)!r} is not an absolute path without a comma")
     return path
 
 
@@ -131,7 +131,7 @@ class VmSettings(Settings):
     @model_validator(mode="after")
     def _possible(self) -> "VmSettings":
         if unknown := sorted(self.tunings - frozenset(EXPRESSED)):
-            reason = NOT_EXPRESSED.get(unknown[0], "it is no tuning of virtual machines")
+            reason = NOT_EXPRESSED.get(unknown[0], "it is not a tuning of virtual machines")
             raise ValueError(f"{unknown[0]} cannot be turned on here: {reason}")
         for each in NEEDS_SPARE:
             if each in self.tunings and "vcpu-non-rt-spare" not in self.tunings:

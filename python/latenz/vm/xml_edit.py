@@ -48,7 +48,7 @@ class Document:
         where: What it is, for error messages.
 
     Raises:
-        BadInput: It is no XML, or has a document type or entities of its own.
+        BadInput: It is not XML, or has a document type or entities of its own.
     """
 
     def __init__(self, text: str, where: str) -> None:
@@ -170,7 +170,7 @@ def _parsed(content: bytes, where: str) -> Node:
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
         line = f"{where}:{error.lineno}"
-        raise BadInput(f"is no XML: {reason}", line, "give what virsh dumpxml prints") from None
+        raise BadInput(f"is not XML: {reason}", line, "give what virsh dumpxml prints") from None
     return top.children[0]
 
 

@@ -326,13 +326,13 @@ def test_check_looks_as_far_as_it_is_told(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (("--mode", "papre"), "did you mean 'paper'?"),
-        (("--deadline", "x=1ms"), "'x' is no source"),
+        (("--deadline", "x=1ms"), "'x' is not a source"),
         (("--deadline", "a"), "not a duration"),
         (("--deadline", "a=0"), "has no unit"),
         (("--deadline", "a=0us"), "above zero"),
         (("--deadline", "1ms@often"), "is not an allowance"),
-        (("--deadline", "1ms", "--deadline", "b=1ms"), "'b' is no source"),
-        (("--horizon", "0"), "'0' is no horizon"),
+        (("--deadline", "1ms", "--deadline", "b=1ms"), "'b' is not a source"),
+        (("--horizon", "0"), "'0' is not a horizon"),
         (("--horizon", "soon"), "--horizon"),
     ],
 )
@@ -428,7 +428,7 @@ def test_records_hold_every_irq(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--irqs", "0"), "is no number of interrupts"),
+        (("--irqs", "0"), "is not a number of interrupts"),
         (("--irqs", "5", "--arrivals", "x.csv"), "exclude each other"),
         (("--arrivals", "nowhere.csv"), "there is no such file"),
         (("--latency-from", "bottom"), "is no place where latencies begin"),

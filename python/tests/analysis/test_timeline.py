@@ -105,7 +105,7 @@ def test_the_command_draws_and_traces(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("window", "words"),
     [
-        ("5ms", "is no window"),
+        ("5ms", "is not a window"),
         ("5ms..4ms", "end it after its start"),
         ("a..b", "'a' is not a duration"),
         ("0..1000s", "choose a shorter one"),

@@ -243,7 +243,7 @@ probe = ["loop"]
         ((), "names nothing to measure"),
         (("1", "--unit", "x"), "names two things to measure"),
         (("--unit", "no-such-unit"), "no running unit no-such-unit.service"),
-        (("--unit", "../../etc"), "is no unit"),
+        (("--unit", "../../etc"), "is not a unit"),
         (("",), "is empty"),
         (("1", "--duration", "-1s"), "is not positive"),
         (("1", "--deadline", "50"), "has no unit"),

@@ -68,7 +68,7 @@ def test_unknown_groups_and_options_are_named():
     for arguments, line in (
         (
             ["bords"],
-            "there is no group bords; there is: base agent cluster boards vm hdl mdf test bench"
+            "there is no group bords; choose one of: base agent cluster boards vm hdl mdf test"
             " fuzz release",
         ),
         (["base", "--all"], "--all is not known; the only option is --packages"),

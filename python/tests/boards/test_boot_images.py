@@ -242,18 +242,20 @@ def test_what_is_nowhere_is_named(tmp_path):
     line = refused(programs=["/bin/nosuch"])
     assert line == "/bin/nosuch: is in none of the packages; the packages are: busybox-static"
     line = refused(modules=["xen_privcmdd"])
-    assert line.startswith("xen_privcmdd: is no module of this kernel; did you mean 'xen_privcmd'?")
-    assert "no-such-xyz: is no package" in refused(packages=["no-such-xyz"])
+    assert line.startswith(
+        "xen_privcmdd: is not a module of this kernel; did you mean 'xen_privcmd'?"
+    )
+    assert "no-such-xyz: is not a package" in refused(packages=["no-such-xyz"])
     line = refused(files={"/x": tmp_path / "absent"})
     assert line == f"{tmp_path}/absent: cannot be read (No such file or directory)"
-    assert "is no absolute path on the board" in refused(files={"../x": b""})
+    assert "is not an absolute path on the board" in refused(files={"../x": b""})
     host = Path("/bin/true")
     assert "/x: is for x64; build it for 64-bit Arm" in refused(files={"/x": host})
     cut = tmp_path / "cut"
     cut.write_bytes(b"\x7fELF")
     small(files={"/x": cut})  # no program: nobody may execute it
     cut.chmod(0o755)
-    assert refused(files={"/x": cut}).startswith("/x: is no whole ELF file")
+    assert refused(files={"/x": cut}).startswith("/x: is not a whole ELF file")
 
 
 def test_a_missing_library_is_named(unpacked):
@@ -319,7 +321,7 @@ def test_a_truncated_package_is_named(tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", b"\x7fELF\x02\x01" + b"\xff" * 100])
 def test_a_damaged_module_is_named(content):
-    with pytest.raises(BadInput, match=r"^m.ko: is no kernel module"):
+    with pytest.raises(BadInput, match=r"^m.ko: is not a kernel module"):
         elf.module_dependencies(content, "m.ko")
 
 

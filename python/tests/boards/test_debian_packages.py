@@ -237,12 +237,14 @@ def test_lists_that_somebody_changed_are_never_taken(mirror):
 @pytest.mark.parametrize("dependencies", [False, True])
 def test_an_unknown_package_is_named(known, dependencies):
     line = refused("no-such-package-xyz", dependencies=dependencies)
-    assert line.startswith(f"no-such-package-xyz: is no package of Debian {apt_sources.release()}")
+    assert line.startswith(
+        f"no-such-package-xyz: is not a package of Debian {apt_sources.release()}"
+    )
 
 
 @pytest.mark.parametrize("name", ["", "-o", "a b", "../etc/passwd", "x=1", "Ü"])
 def test_what_is_no_package_name_reaches_no_program(known, name):
-    assert "is no name of a package" in refused(name)
+    assert "is not a name of a package" in refused(name)
     assert known.requests == []
 
 

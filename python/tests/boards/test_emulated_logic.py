@@ -200,7 +200,7 @@ GOOD = {
         ({"period": "0"}, "latenz-logic: wrong argument: period=0"),
         ({"interrupt": "988"}, "latenz-logic: wrong argument: interrupt=988"),
         ({"colour": "red"}, "latenz-logic: wrong argument: colour=red"),
-        ({"design": "/dev/null"}, "latenz-logic: is no compiled design: /dev/null"),
+        ({"design": "/dev/null"}, "latenz-logic: is not a compiled design: /dev/null"),
         ({"output": "/nowhere/logic.txt"}, "latenz-logic: cannot write /nowhere/logic.txt"),
         ({"controller": "/machine/x"}, "latenz-logic: this board has no controller /machine/x"),
         ({"source": "/machine/soc/ttc[9]"}, "latenz-logic: this board has no source"),

@@ -62,10 +62,10 @@ def test_names_can_be_those_of_another_file_and_level(tmp_path):
     ("arguments", "told"),
     [
         (("none.elf",), "there is no such file"),
-        ((__file__,), "is no program for this processor"),
+        ((__file__,), "is not a program for this processor"),
         (("IMAGE", "--bench", "zcu103"), "did you mean 'zcu102'?"),
-        (("IMAGE", "--caches", "full"), "--caches: 'full' is no state of caches"),
-        (("IMAGE", "--symbols", "x.elf@9"), "'9' is no exception level"),
+        (("IMAGE", "--caches", "full"), "--caches: 'full' is not a state of caches"),
+        (("IMAGE", "--symbols", "x.elf@9"), "'9' is not an exception level"),
         (("IMAGE", "--symbols", "x.elf"), "x.elf: cannot be read"),
         (("IMAGE", "--r5", "IMAGE"), "take --bench zcu102"),
     ],

@@ -273,5 +273,5 @@ def test_doubts_are_told(tmp_path):
 def test_a_damaged_account_is_told(tmp_path, text):
     path = tmp_path / ACCOUNT_FILE
     path.write_text(text)
-    with pytest.raises(BadInput, match="is no account of latenz-intercore"):
+    with pytest.raises(BadInput, match="is not an account of latenz-intercore"):
         IntercoreAccount.read(path)

@@ -548,5 +548,5 @@ def test_the_experiment_takes_both_programs_through_all_loads():
 def test_a_damaged_account_is_told(tmp_path, text):
     path = tmp_path / ACCOUNT_FILE
     path.write_text(text)
-    with pytest.raises(BadInput, match="is no account of latenz-robot"):
+    with pytest.raises(BadInput, match="is not an account of latenz-robot"):
         Control.read(path)

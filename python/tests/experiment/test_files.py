@@ -84,9 +84,9 @@ MISTAKES = [
     ),
     ("instances = 8", 'method = "; reboot"', 11, "stressor.heavy.method", "no name of a stress-ng"),
     ('"none", "heavy"', '"none", "heavi"', 14, "matrix.stressor", "did you mean 'heavy'?"),
-    ('"fast", "oslat"', '"quick", "oslat"', 15, "matrix.probe", "is no probe"),
-    ("[matrix]", '[matrix]\nbench = ["moon"]', 14, "matrix.bench", "there is: host"),
-    ("[matrix]", '[matrix]\nstack = ["xen"]', 14, "matrix.stack", "there is: linux"),
+    ('"fast", "oslat"', '"quick", "oslat"', 15, "matrix.probe", "is not a probe"),
+    ("[matrix]", '[matrix]\nbench = ["moon"]', 14, "matrix.bench", "choose one of: host"),
+    ("[matrix]", '[matrix]\nstack = ["xen"]', 14, "matrix.stack", "choose one of: linux"),
     ("[matrix]", '[matrix]\nname = "{prob}"', 14, "matrix.name", "{stressor}, {probe}"),
     ("[matrix]", '[matrix]\nname = "{probe:>99}"', 14, "matrix.name", "{probe:>99} stands for"),
     ("[matrix]", '[matrix]\nname = "{probe}/x"', 14, "matrix.name", "cannot name a condition"),
@@ -105,7 +105,13 @@ MISTAKES = [
     ("seed = 1", "seed = 0x1" + "0" * 5000, 3, "seed", "a number of thousands of digits"),
     ("[probe.fast]", '[probe."a/b"]', 5, "probe.'a/b'", "cannot name a condition"),
     ("[[deadline]]", "[deadline]", 17, "deadline", "write [[deadline]] for tables"),
-    ("[probe.fast]", "[probe]\nfast = 5\n[probe.x]", 6, "probe.fast", "5 is no table; write a ta"),
+    (
+        "[probe.fast]",
+        "[probe]\nfast = 5\n[probe.x]",
+        6,
+        "probe.fast",
+        "5 is not a table; write a ta",
+    ),
     ("instances = 8", '"in\\u001b[2J" = 8', 9, "stressor.heavy.'in\\x1b[2J'", "unknown key"),
     ("seed = 1", "seed = ", 3, "", "is not TOML"),
     ("seed = 1", "seed = 1\nseed = 2", 4, "", "is not TOML"),
@@ -167,7 +173,7 @@ def test_unreadable_files(tmp_path):
 
 
 def test_an_unknown_bench_for_all_conditions(tmp_path):
-    with pytest.raises(BadInput, match="--bench: 'moon' is no bench; there is: host"):
+    with pytest.raises(BadInput, match="--bench: 'moon' is not a bench; choose one of: host"):
         read(tmp_path, SOUND, bench="moon")
 
 
@@ -203,16 +209,16 @@ def test_stacks_that_do_not_run_on_another_bench_are_no_mistake_of_the_file(tmp_
         "xen": "the stack xen does not run on mps3-an536, only on virt, zcu102",
         "real-time": None,
     }
-    with pytest.raises(BadInput, match=r"xen.* is no stack of bench mps3-an536"):
+    with pytest.raises(BadInput, match=r"xen.* is not a stack of bench mps3-an536"):
         read(tmp_path, ON_BOARDS.replace('"virt"', '"mps3-an536"'))
-    with pytest.raises(BadInput, match="'moon' is no stack of bench mps3-an536"):
+    with pytest.raises(BadInput, match="'moon' is not a stack of bench mps3-an536"):
         read(tmp_path, ON_BOARDS.replace('stack = "xen"', 'stack = "moon"'), bench="mps3-an536")
 
 
 @pytest.mark.parametrize("bench", ["virt", "zcu102"])
 def test_figures_of_another_core_never_stand_under_the_real_time_one(tmp_path, bench):
     told = obstacles(tmp_path, bench)
-    assert told["real-time"] == f"the first core of {bench} is no real-time core"
+    assert told["real-time"] == f"the first core of {bench} is not a real-time core"
     assert told["xen"] is None
 
 

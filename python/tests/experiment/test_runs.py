@@ -402,7 +402,7 @@ def test_list_and_only(place, refused):
         (["--only", "idle", "--only", "lodaed"], "--only: no condition is named 'lodaed'"),
         (["--duration", "soon"], "--duration: 'soon' is not a duration"),
         (["--duration", "0"], "--duration: '0' is not positive"),
-        (["--bench", "moon"], "--bench: 'moon' is no bench; there is: host"),
+        (["--bench", "moon"], "--bench: 'moon' is not a bench; choose one of: host"),
     ],
 )
 def test_wrong_options_are_one_line(refused, options, says):

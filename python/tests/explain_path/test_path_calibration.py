@@ -72,9 +72,9 @@ def test_every_parameter_says_where_it_is_from():
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ('"xen"]', '"xan"]', "conditions: 'xan' is no row; did you mean 'xen'?"),
-        ('fitted_to = ["standalone-a53"]', 'fitted_to = ["xen-stress"]', "is no row"),
-        ("value = 500", "value = 0", "0 is no clock"),
+        ('"xen"]', '"xan"]', "conditions: 'xan' is not a row; did you mean 'xen'?"),
+        ('fitted_to = ["standalone-a53"]', 'fitted_to = ["xen-stress"]', "is not a row"),
+        ("value = 500", "value = 0", "0 is not a clock"),
         ("value = 100", "value = -1", "device_read_ns"),
         ('origin = "assumed"', 'origin = "guessed"', "cycles_per_instruction.origin"),
         ("clock_mhz =", "clock =", "unknown key 'clock'; did you mean 'clock_mhz'?"),

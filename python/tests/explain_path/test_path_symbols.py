@@ -215,7 +215,7 @@ def test_what_is_no_image_is_refused(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(BadInput, match="holds no symbol table of its own"):
         embedded_symbols(path)
-    with pytest.raises(BadInput, match="is no whole ELF file"):
+    with pytest.raises(BadInput, match="is not a whole ELF file"):
         elf_symbols(path)
 
 

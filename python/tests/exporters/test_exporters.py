@@ -189,7 +189,7 @@ def test_cyclictest_json_of_samples(tmp_path):
         ("plot", "hlog", "no known maximum"),
         ("plot", "cyclictest-json", "the maximum of latency is not known"),
         ("negative", "hlog", "reaches from -5 to 3 ns"),
-        ("negative", "pdf", "'pdf' is no format; formats: csv, parquet, hlog"),
+        ("negative", "pdf", "'pdf' is not a format; formats: csv, parquet, hlog"),
     ],
 )
 def test_what_a_format_cannot_hold_is_refused(tmp_path, sample_set, to, message):

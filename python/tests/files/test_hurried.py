@@ -59,7 +59,7 @@ def test_what_is_no_program_is_not_said_to_be_coherent(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("latency_us\n1\n")
     assert "give an ELF file for aarch64" in told(Machine(path).payload)
-    assert "is no program for this processor" in told(Machine(Path("/bin/true")).payload)
+    assert "is not a program for this processor" in told(Machine(Path("/bin/true")).payload)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["bound", SYSTEM], ["published", "--json"]])

@@ -161,8 +161,8 @@ def test_a_file_of_a_folder_is_regular_and_lies_in_it(tmp_path):
         ("loop", "cannot be read"),
         ("a\0b", "cannot be read"),
         ("x" * 300, "cannot be read"),
-        ("sub", "is no regular file"),
-        ("pipe", "is no regular file"),
+        ("sub", "is not a regular file"),
+        ("pipe", "is not a regular file"),
     ):
         with pytest.raises(BadInput, match=told):
             file_in(folder, name)

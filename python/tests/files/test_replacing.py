@@ -113,7 +113,7 @@ def test_a_pipe_is_written_to_unless_it_is_a_strangers(tmp_path):
     assert pipe.is_fifo()
     if IS_ROOT:
         os.chown(pipe, STRANGER, STRANGER)
-        with pytest.raises(BadInput, match=r"is no regular file, and belongs to user nobody"):
+        with pytest.raises(BadInput, match=r"is not a regular file, and belongs to user nobody"):
             write(pipe, "never")
 
 

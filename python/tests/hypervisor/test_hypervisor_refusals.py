@@ -160,14 +160,14 @@ def elf(tmp_path, **changes) -> bytes:
         (None, "there is no such file; give worker, victim, a raw binary or an ELF file"),
         (b"", "is empty"),
         (bytes(2 << 20) + b"1", "0x40000000 to 0x4020003f is not in the memory of 'P2'"),
-        (b"\x7fELF short", "is no whole ELF file"),
+        (b"\x7fELF short", "is not a whole ELF file"),
         ({"machine": 62}, "is for x64; build it for 64-bit Arm"),
-        ({"kind": 3}, "is no program (ET_DYN); link it to fixed addresses"),
+        ({"kind": 3}, "is not a program (ET_DYN); link it to fixed addresses"),
         ({"address": 0x8000_0000}, "0x80000000 to 0x8000003f is not in the memory of 'P2'"),
         ({"address": 0x3FFF_FFF0}, "is not in the memory of 'P2'"),
         ({"entry": 0x100}, "begins at 0x100, outside its memory"),
         ({"segments": 5}, "has 5 segments to load; link it into 1 to 4"),
-        ({"size": 99999}, "is no whole ELF file"),
+        ({"size": 99999}, "is not a whole ELF file"),
         ({"size": 0}, "has 0 segments to load"),
     ],
 )
@@ -182,7 +182,7 @@ def test_guests(tmp_path, content, says):
 
 def test_a_folder_is_no_guest(tmp_path):
     (tmp_path / "guest").mkdir()
-    assert "is no file" in refusal(tmp_path, SOUND + GUEST)
+    assert "is not a file" in refusal(tmp_path, SOUND + GUEST)
 
 
 def test_guests_that_are_taken(tmp_path):
@@ -205,9 +205,9 @@ def test_more_than_the_memory_has(tmp_path):
 def test_options(tmp_path):
     (tmp_path / "arrivals.csv").write_text("source,time_ns\nlin,0\n")
     listed = tmp_path / "arrivals.csv"
-    assert "'lin' is no source" in refusal(tmp_path, SOUND, listed=listed, irqs=None)
+    assert "'lin' is not a source" in refusal(tmp_path, SOUND, listed=listed, irqs=None)
     assert "exclude each other" in refusal(tmp_path, SOUND, listed=listed)
-    assert "0 is no number of interrupts" in refusal(tmp_path, SOUND, irqs=0)
+    assert "0 is not a number of interrupts" in refusal(tmp_path, SOUND, irqs=0)
 
 
 def latenz(*arguments) -> subprocess.CompletedProcess:
@@ -218,8 +218,8 @@ def test_the_command_line_refuses_in_one_line(tmp_path):
     system = tmp_path / "system.toml"
     system.write_text(SOUND)
     for arguments, says in (
-        (["run", system, "--bench", "host"], "--bench: 'host' is no bench for the hypervisor"),
-        (["run", system, "--mode", "fast"], "--mode: 'fast' is no mode"),
+        (["run", system, "--bench", "host"], "--bench: 'host' is not a bench for the hypervisor"),
+        (["run", system, "--mode", "fast"], "--mode: 'fast' is not a mode"),
         (["run", tmp_path / "none.toml"], "there is no such file"),
         (["run", system, "-o", tmp_path], "exists and is not empty"),
         (["build", system], "Missing option"),

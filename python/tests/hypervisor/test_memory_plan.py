@@ -92,5 +92,5 @@ def test_written_images_read_back(tmp_path_factory, entry, given_segments):
 def test_places_that_cannot_be_written_are_told(tmp_path):
     with pytest.raises(BadInput, match="cannot be written"):
         write_image(Image(0, ()), tmp_path / "none" / "image.elf")
-    with pytest.raises(BadInput, match="is no whole ELF file"):
+    with pytest.raises(BadInput, match="is not a whole ELF file"):
         read_image(Path(__file__))

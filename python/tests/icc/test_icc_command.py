@@ -77,8 +77,8 @@ def test_names_from_memory_cannot_drive_a_terminal(filled):
     ("arguments", "complaint"),
     [
         (("watch", "no-such-file"), "no-such-file: cannot be opened: No such file or directory"),
-        (("watch", "shm:x", "--once"), "shm:x: 'x' is no name of shared memory"),
-        (("show", "mem:12"), "mem:12: '12' is no memory"),
+        (("watch", "shm:x", "--once"), "shm:x: 'x' is not a name of shared memory"),
+        (("show", "mem:12"), "mem:12: '12' is not memory"),
         (("watch", "x", "--interval", "1 parsec"), "parsec"),
         (("watch", "x", "--interval", "1 ns"), "it is between 10 ms and 1 h"),
         (("watch", __file__), "no channel is in its"),

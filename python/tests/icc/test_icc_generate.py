@@ -160,10 +160,10 @@ def test_every_message_arrives_between_every_pair_of_languages(robot, channel, f
 WRONG = {
     'a = "bool"': "there is no type 'bool'; use uint8",
     'a = "float31"': "there is no type 'float31'; ",
-    'a = "uint8["': "'uint8[' is no type; as in uint32, float64[6]",
+    'a = "uint8["': "'uint8[' is not a type; as in uint32, float64[6]",
     'a = "uint8[70000]"': "'uint8[70000]' has 70000 bytes; at most 65536",
     'a = "Later"': "there is no type 'Later'",
-    'class = "uint8"': "'class' is no name in C and C++",
+    'class = "uint8"': "'class' is not a name in C and C++",
     'a = "uint64[99][99]"': "has 78408 bytes; at most 65536",
 }
 

@@ -114,7 +114,7 @@ def test_a_uio_device_that_tells_nonsense_is_refused(system, number):
 
 def test_a_pipe_is_refused_without_waiting(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BadInput, match="is no file"):
+    with pytest.raises(BadInput, match="is not a file"):
         open_region(str(tmp_path / "pipe"))
 
 

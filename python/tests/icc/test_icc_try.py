@@ -105,8 +105,8 @@ def test_a_program_that_faults_is_told_with_its_place(tmp_path):
 
 def test_folders_without_programs_are_refused_in_one_line(tmp_path):
     for folder, told in (
-        (tmp_path / "none", "is no folder; name one with a53.cpp and r5.cpp"),
-        (PAIR / "a53.cpp", "is no folder"),
+        (tmp_path / "none", "is not a folder; name one with a53.cpp and r5.cpp"),
+        (PAIR / "a53.cpp", "is not a folder"),
         (tmp_path, "a53.cpp: is not there; see icc/examples/pair"),
     ):
         done = tried(folder)

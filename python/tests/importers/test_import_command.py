@@ -74,7 +74,7 @@ def test_every_command_that_reads_files_takes_the_options_of_import(tmp_path):
         assert done.returncode == 0, done.stderr
     assert (
         latenz("show", wave, "--unit", "m").stderr
-        == "latenz: --unit: 'm' is no unit; ns, us, ms, s\n"
+        == "latenz: --unit: 'm' is not a unit; ns, us, ms, s\n"
     )
 
 
@@ -88,11 +88,11 @@ def test_every_command_that_reads_files_takes_the_options_of_import(tmp_path):
         ),
         (
             (DATA / "oslat-v2.4.json", "--format", "pdf"),
-            "'pdf' is no format; formats: latenz-wakeup, parquet",
+            "'pdf' is not a format; formats: latenz-wakeup, parquet",
         ),
         ((DATA / "oslat-v2.4.json", "--format", "vcd"), "oslat-v2.4.json:1 (vcd): '{' stands"),
-        ((DATA / "oslat-v2.4.json", "--unit", "h"), "--unit: 'h' is no unit; ns, us, ms, s"),
-        ((DATA / "oslat-v2.4.json", "--time-base", "x"), "--time-base: 'x' is no time base"),
+        ((DATA / "oslat-v2.4.json", "--unit", "h"), "--unit: 'h' is not a unit; ns, us, ms, s"),
+        ((DATA / "oslat-v2.4.json", "--time-base", "x"), "--time-base: 'x' is not a time base"),
     ],
 )
 def test_mistakes_get_one_line_and_leave_nothing(tmp_path, arguments, message):
@@ -124,7 +124,7 @@ def test_a_wave_form_with_a_wrong_policy(tmp_path):
     signals = ("--start", "top.irq", "--end", "ack", "--overlap", "ignore")
     answer = latenz("import", tmp_path / "wave.vcd", *signals, "-o", tmp_path / "run")
     assert answer.returncode == 2
-    assert "'ignore' is no overlap policy; drop, restart, queue" in answer.stderr
+    assert "'ignore' is not an overlap policy; drop, restart, queue" in answer.stderr
 
 
 def test_the_time_base_of_an_emulated_machine(tmp_path):

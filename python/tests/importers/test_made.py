@@ -284,7 +284,7 @@ def test_rtla_nanoseconds_user_column_and_block_of_all(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("over:  ", "ovr:   ", "file:9 (rtla): is no histogram row; the file is damaged"),
+        ("over:  ", "ovr:   ", "file:9 (rtla): is not a histogram row; the file is damaged"),
         (
             "1500          0         7        90",
             "1500          0         7",
@@ -398,7 +398,7 @@ def test_pmqtest_prints_a_timeout(tmp_path):
             "cyclictest-v2.4-hist-smp.txt",
             "000104\t",
             "000104 x\t",
-            "txt:8 (cyclictest): is no hist",
+            "txt:8 (cyclictest): is not a hist",
         ),
         (
             "cyclictest-v2.4-hist-smp.txt",
@@ -418,7 +418,7 @@ def test_pmqtest_prints_a_timeout(tmp_path):
             "cyclictest-v2.4-verbose.txt",
             "0:       1:       6",
             "0:       1:",
-            "txt:7 (cyclictest): is no",
+            "txt:7 (cyclictest): is not a",
         ),
         (
             "cyclictest-v2.4-verbose.txt",

@@ -128,7 +128,7 @@ def test_mistakes_get_one_line(tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert latenz("import", JSON, "-o", run).returncode == 0
     for arguments, told in (
-        (("show", JSON, "--measured", "last week"), "'last week' is no date"),
+        (("show", JSON, "--measured", "last week"), "'last week' is not a date"),
         (("show", run, "--machine", "relay 7"), "give it with `latenz import`"),
         (("report", run, "-o", tmp_path / "p.html", "--note", "x"), "latenz import"),
     ):

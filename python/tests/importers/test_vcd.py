@@ -87,7 +87,7 @@ def test_overlaps(tmp_path, policy, latencies, counted):
         ("#0 0s 0e #5 1s #6 0s #9 1e 1s #10 0e #12 1e\n", [(5, 4), (9, 3)], (0, 0, 0)),
         # the same time given twice is one instant
         ("#0 0s 0e #5 1e #5 1s\n", [(5, 0)], (0, 0, 0)),
-        # 0, x, 1 is no edge, nor is a first value
+        # 0, x, 1 is not an edge, nor is a first value
         ("#0 0s 0e #1 xs #2 1s #3 0s #4 1s #6 1e\n", [(4, 2)], (0, 0, 0)),
         ("#0 1s 0e #3 0s #4 1s #6 1e\n", [(4, 2)], (0, 0, 0)),
         ("#0 0s 0e #1 zs #2 1s #3 0s #4 1s #6 1e\n", [(4, 2)], (0, 0, 0)),
@@ -196,8 +196,8 @@ def test_one_signal_seen_through_two_scopes_is_not_ambiguous(tmp_path):
         ("#0 0s 0e\n#99999999999999999999999999999999 1s\n", "is damaged"),
         ("#0 0s 0e #5 1s #9223372036854775808 1e\n", "does not fit in 64 bits"),
         ("#0 0s 0e\nhello\n", r":9 \(vcd\): no signal has the code 'ello'"),
-        ("#0 0s 0e\n#5 1\n", "'1' is no value change"),
-        ("#0 0s 0e\nout\n", "'out' is no value change"),
+        ("#0 0s 0e\n#5 1\n", "'1' is not a value change"),
+        ("#0 0s 0e\nout\n", "'out' is not a value change"),
         ("#0 0s 0e #5 b1\n", "a value without a signal"),
         ("#0 b11 s\n", "wider than its signal"),
         ("#0 b2 s\n", "'2' is damaged"),

@@ -441,7 +441,7 @@ def test_what_is_too_long_is_known_only_to_be_that_long(tmp_path):
 
 def test_wrong_options_are_one_line(tmp_path):
     for arguments, reason in (
-        (("read", "nonsense", "-o", tmp_path / "a"), "is no board"),
+        (("read", "nonsense", "-o", tmp_path / "a"), "is not a board"),
         (("read", "unix:/nowhere", "-o", tmp_path / "a"), "no board answers"),
         (("read", "sim:latency_bench", "--samples", 0, "-o", tmp_path / "a"), "at least 1"),
         (("replay", tmp_path / "none.vcd", "-o", tmp_path / "a"), "no such file"),

@@ -238,23 +238,23 @@ FTRACE = "# tracer: nop\n a-1 [000] d.h1. 5.000001: irq_handler_entry: irq=1 nam
     ("text", "message"),
     [
         ("", "the file is empty"),
-        ("\0\1\2binary" * 99, "is no trace that Latenz reads"),
-        ("source,time_us\ncan,1\n", ":1: is no trace of arrivals; the first line"),
-        ("source,time_ns\ncan,1.5\n", ":2: '1.5' is no time"),
+        ("\0\1\2binary" * 99, "is not a trace that Latenz reads"),
+        ("source,time_us\ncan,1\n", ":1: is not a trace of arrivals; the first line"),
+        ("source,time_ns\ncan,1.5\n", ":2: '1.5' is not a time"),
         ("source,time_ns\ncan,5\ncan,4\n", ":3: 4 ns comes after 5 ns"),
         ("source,time_ns\ncan,99999999999999999999\n", ":2: "),
         ("source,time_ns\n", "holds no activation"),
-        ("source,time_ns\n,5\n", "'' is no name"),
-        ("source,time_ns\na\x1b[2J,5\n", "'a\\x1b[2J' is no name"),
+        ("source,time_ns\n,5\n", "'' is not a name"),
+        ("source,time_ns\na\x1b[2J,5\n", "'a\\x1b[2J' is not a name"),
         (BTF + "4,S,0,T,A,0,activate\n", ":4 (btf): 4 ns comes after 5 ns"),
-        (BTF + "9,S,0,T,A,0\n", ":4 (btf): '9,S,0,T,A,0' is no event"),
+        (BTF + "9,S,0,T,A,0\n", ":4 (btf): '9,S,0,T,A,0' is not an event"),
         (BTF + "x,S,0,T,A,0,activate\n", ":4 (btf): the time stamp is 'x'"),
         (BTF + "-7,S,0,T,A,0,activate\n", ":4 (btf): the time stamp is '-7'"),
         (BTF + "9223372036854775808,S,0,T,A,0,activate\n", "it must fit in 64 bits"),
         (BTF + "9,S,0,T,,0,activate\n", ":4 (btf): the target has no name"),
         (BTF + "#timeScale us\n", ":4 (btf): a second time scale"),
         (BTF.replace("#timeScale ns\n", ""), ":2 (btf): the unit of the time stamps is not known"),
-        (BTF.replace(" ns", " fortnights"), ":2 (btf): 'fortnights' is no time scale"),
+        (BTF.replace(" ns", " fortnights"), ":2 (btf): 'fortnights' is not a time scale"),
         (BTF.replace("activate", "preempt"), "there is no event activate"),
         (
             FTRACE + FTRACE.replace("5.0", "4.0"),
@@ -303,10 +303,10 @@ def test_sample_sets_that_cannot_be_used_are_told(tmp_path: Path) -> None:
 
 def test_options_that_do_not_fit_are_told(tmp_path: Path) -> None:
     for arguments, message in (
-        ({"format_name": "csw"}, "--format: 'csw' is no format; did you mean 'csv'"),
+        ({"format_name": "csw"}, "--format: 'csw' is not a format; did you mean 'csv'"),
         ({"event": "start"}, "--event: 'start' cannot be chosen"),
         ({"sources": ["cam"]}, "--source: 'cam' is not in"),
-        ({"format_name": "ftrace", "event": "a b"}, "--event: 'a b' is no event"),
+        ({"format_name": "ftrace", "event": "a b"}, "--event: 'a b' is not an event"),
     ):
         (tmp_path / "t.csv").write_text("source,time_ns\ncan,5\n")
         with pytest.raises(BadInput) as mistake:
@@ -324,5 +324,5 @@ def test_options_that_do_not_fit_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
 def test_comments_alone_are_no_trace(end, tmp_path):
     (tmp_path / "trace").write_text(f"# comment{end}" * 2000, newline="")
-    with pytest.raises(BadInput, match="is no trace that Latenz reads"):
+    with pytest.raises(BadInput, match="is not a trace that Latenz reads"):
         read_activations(tmp_path / "trace")

@@ -99,7 +99,7 @@ def test_a_last_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
 
 def test_mistakes(tmp_path: Path) -> None:
     broken = CANDUMP.replace("0F6#", "0F6 ")
-    with pytest.raises(BadInput, match="is no frame"):
+    with pytest.raises(BadInput, match="is not a frame"):
         read_activations(written(tmp_path, broken))
     with pytest.raises(BadInput, match="no event of CAN"):
         read_activations(written(tmp_path, CANDUMP), event="irq")

@@ -144,11 +144,11 @@ def test_recorded_interrupts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--length=0"], "--length: 0 is no length"),
-        (["--length=2", "--fraction=ten"], "--fraction: 'ten' is no share"),
+        (["--length=0"], "--length: 0 is not a length"),
+        (["--length=2", "--fraction=ten"], "--fraction: 'ten' is not a share"),
         (["--length=2", "--fraction=0.0001"], "no source has two activations"),
-        (["--length=2", "--allow=2"], "--allow: '2' is no share"),
-        (["--length=2", "--allow=200%"], "--allow: '200%' is no share; give a share above 0"),
+        (["--length=2", "--allow=2"], "--allow: '2' is not a share"),
+        (["--length=2", "--allow=200%"], "--allow: '200%' is not a share; give a share above 0"),
         (["--length=2", "--at-least=1 parsec"], "--at-least: 'parsec' in '1 parsec' is not a unit"),
         (["--length=2", "--at-least="], "--at-least: '' is not a duration"),
         (["--length=2", "--allow=1", "--at-least=1"], "exclude each other"),

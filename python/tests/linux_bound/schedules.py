@@ -66,7 +66,7 @@ class Run:
     latency: int | None = None
 
 
-class _Woken(Exception):  # noqa: N818 - it ends a simulation, it is no error
+class _Woken(Exception):  # noqa: N818 - it ends a simulation, it is not an error
     pass
 
 

@@ -159,7 +159,7 @@ def test_a_named_target_and_one_of_the_command_line_exclude_each_other(fake_ssh,
 @pytest.mark.parametrize(
     ("change", "line", "told"),
     [
-        (('url = "local:"', 'url = "board"'), 10, "'board' is no target; write ssh://"),
+        (('url = "local:"', 'url = "board"'), 10, "'board' is not a target; write ssh://"),
         (('target = ["one"', 'target = ["on"'), 14, "'on'"),
         (('target = ["one"', 'bench = ["virt"]\ntarget = ["one"'), 14, "on this machine, not on"),
         (("one", "virt"), 14, "'virt' is the name of a bench"),

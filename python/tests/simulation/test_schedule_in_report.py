@@ -45,7 +45,7 @@ def test_the_report_shows_what_the_run_has(simulated: Path, tmp_path: Path) -> N
 
 
 def test_a_picture_of_unknown_origin_stays_a_picture(simulated: Path, tmp_path: Path) -> None:
-    """Within an image element no script of it runs, and its text is no markup of the page."""
+    """Within an image element no script of it runs, and its text is not a markup of the page."""
     hostile = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
     place = simulated / "monitored" / 'schedule"><b>.svg'
     place.write_bytes(hostile)

@@ -280,7 +280,7 @@ def test_verdicts_over_runs_claim_nothing_from_one():
     assert over_runs([("idle-r1/cpu0", "idle", [met]), ("load/cpu0", "load", [met])]) == []
     [over] = over_runs([("idle-r1", "idle", [met]), ("idle-r2", "idle", [open_])])
     assert (over.meets, over.violates) == (1, 0)
-    # a number in a condition's own name is no run, and two deadlines are not two runs
+    # a number in a condition's own name is not a run, and two deadlines are not two runs
     assert over_runs([("cortex-r5", "cortex-r5", [met]), ("cortex-r52", "cortex-r52", [met])]) == []
     other = verdict(nothing, nothing, 20_000 * SECOND, "2/h")
     assert over_runs([("idle-r1", "idle", [met, other])]) == []

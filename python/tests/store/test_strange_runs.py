@@ -72,7 +72,9 @@ def test_no_file_of_a_run_is_read_from_elsewhere_nor_waited_for(name, kind, run,
     else:
         shutil.rmtree(path.parent)
         path.parent.symlink_to(outside)
-    with pytest.raises(BadInput, match=r"leaves (its folder|the run)|is no regular file") as told:
+    with pytest.raises(
+        BadInput, match=r"leaves (its folder|the run)|is not a regular file"
+    ) as told:
         read_all(run) if not name.endswith((".bin", "statistics.json")) else stored(run)
     assert "\n" not in str(told.value)
 

@@ -54,14 +54,14 @@ DEVICE = SOUND.replace("[[channel]]", "interrupt = 70\n[[channel]]") + (
 SECOND = SOUND + SOUND[SOUND.index("[[channel]]") :].replace("0x70000000", "0x71000000")
 ARRIVAL = re.search(r"arrival = .*", SOUND)[0]
 MISTAKES = [
-    (SOUND, '"camera"\nto', '"camra"\nto', "channel[1].from: 'camra' is no partition; did"),
+    (SOUND, '"camera"\nto', '"camra"\nto', "channel[1].from: 'camra' is not a partition; did"),
     (SOUND, 'to = "control"', 'to = "camera"', "channel[1].to: 'camera' is the sender, too"),
     (SOUND, '"camera"\nto = "control"', '"control"\nto = "camera"', "a source of 'control'; take"),
-    (SOUND, 'doorbell = "frame ready"', 'doorbell = "frame"', "channel[1].doorbell: 'frame' is no"),
+    (SOUND, 'doorbell = "frame ready"', 'doorbell = "frame"', "doorbell: 'frame' is not a source"),
     (SOUND, 'doorbell = "frame ready"', "", "the key 'doorbell' is missing"),
     (SOUND, "from =", "form =", "unknown key 'form'; did you mean 'from'?"),
     (SOUND, '"16 KiB"', '"1 KiB"', "channel[1].size: is 1024 bytes; give 4096 bytes or more"),
-    (SOUND, "0x70000000", "0x70000800", "channel[1].address: 0x70000800 is no multiple of 4 KiB"),
+    (SOUND, "0x70000000", "0x70000800", "channel[1].address: 0x70000800 is not a multiple of"),
     (SOUND, "0x70000000", "0x40000000", "channel[1].address: 0x40000000 to 0x40003fff lies over"),
     (ALONE, 'from = "camera"', 'from = "alone"', "channel[1].from: 'alone' has no slot; both ends"),
     (ALONE, '"alone"', '"camera"', "channel[1].from: 'camera' has processor 1, 'control' 0; both"),

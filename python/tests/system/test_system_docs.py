@@ -31,7 +31,7 @@ def test_the_trace_has_a_source_that_the_system_has_not(tmp_path):
     (tmp_path / "system.toml").write_text(snippets("toml")[1])
     system = read_system(tmp_path / "system.toml")
     assert system.sources[0].arrival.times_ns.tolist() == [0, 1_000_000, 5_000_000]
-    with pytest.raises(BadInput, match=r"trace.csv:3: 'lin' is no source of the system"):
+    with pytest.raises(BadInput, match=r"trace.csv:3: 'lin' is not a source of the system"):
         read_arrivals(tmp_path / "trace.csv", system)
 
 

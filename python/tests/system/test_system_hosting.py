@@ -106,12 +106,12 @@ MISTAKES = [
         ":15: source[1].learn.length: is less than the monitor has distances; learn at least 4",
     ),
     ('monitor = { distances = ["1 ms"] }\n', "", "source[1].learn: there is no monitor that"),
-    ('"guests/mine.elf"', '""', ":24: partition[1].guest: '' is no guest"),
-    ('"guests/mine.elf"', '"a\\u0000b"', ":24: partition[1].guest: 'a\\x00b' is no guest"),
-    ('"4 MiB"', '"5 MiB"', ":25: partition[1].memory: 0x500000 is no multiple of 2 MiB; write"),
+    ('"guests/mine.elf"', '""', ":24: partition[1].guest: '' is not a guest"),
+    ('"guests/mine.elf"', '"a\\u0000b"', ":24: partition[1].guest: 'a\\x00b' is not a guest"),
+    ('"4 MiB"', '"5 MiB"', ":25: partition[1].memory: 0x500000 is not a multiple of 2 MiB; write"),
     ('"4 MiB"', "0", ":25: partition[1].memory: is 0 bytes; give 2097152 bytes or more"),
-    ('"4 MiB"', '"4 MB"', ":25: partition[1].memory: '4 MB' is no size; write an integer"),
-    ('"4 MiB"', "true", ":25: partition[1].memory: True is no size"),
+    ('"4 MiB"', '"4 MB"', ":25: partition[1].memory: '4 MB' is not a size; write an integer"),
+    ('"4 MiB"', "true", ":25: partition[1].memory: True is not a size"),
     ('"4 MiB"', '"1000 GiB"', ":25: partition[1].memory: is 1073741824000 bytes; give at most"),
     ('"restart"', '"panic"', ":26: partition[1].on_fault: 'panic' is wrong"),
     ('"restart"', '"restart"\nrestarts = -1', ":27: partition[1].restarts: is -1; give 0 or more"),
@@ -127,7 +127,11 @@ MISTAKES = [
     ("cpu = 1", "cpu = 4", ":29: partition[2].cpu: is 4; give at most 3"),
     ('name = "P2"', 'name = "alone"', ":28: partition[2].name: a second one is named 'alone'"),
     ('name = "P2"', 'name = "other"\ncpu = 1', ":30: partition[2].cpu: 'other' has processor 1"),
-    ("0xff110000", "0xff110800", ":30: partition[2].devices[1].physical: 0xff110800 is no multi"),
+    (
+        "0xff110000",
+        "0xff110800",
+        ":30: partition[2].devices[1].physical: 0xff110800 is not a multi",
+    ),
     ("0xff110000", "0x08000000", "0x8000000 to 0x8001fff lies over the interrupt controller"),
     ("0xff110000", "0x09000000", "lies over the console of 'alone'"),
     ("0xff110000", "0x40000000", "lies over the memory of 'alone', 0x40000000 to 0x407fffff"),
@@ -136,15 +140,15 @@ MISTAKES = [
     ("[68, 69]", "[68, 31]", "partition[2].devices[1].interrupts[2]: is 31; give 32 or more"),
     ("[68, 69]", "[68, 68]", "devices[1].interrupts[2]: 68 belongs to 'alone' already"),
     ("[68, 69]", "[33]", "devices[1].interrupts[1]: 33 is the interrupt of every guest's console"),
-    ('"64 KiB"', '"65 KB"', ":33: shared[1].size: '65 KB' is no size"),
+    ('"64 KiB"', '"65 KB"', ":33: shared[1].size: '65 KB' is not a size"),
     ('"64 KiB"', "100", ":33: shared[1].size: is 100 bytes; give 4096 bytes or more"),
-    ("0x70000000", "0x70000001", ":35: shared[1].address: 0x70000001 is no multiple of 4 KiB"),
+    ("0x70000000", "0x70000001", ":35: shared[1].address: 0x70000001 is not a multiple of 4 KiB"),
     ("0x70000000", "0x40001000", ":35: shared[1].address: 0x40001000 to 0x40010fff lies over the"),
     ("0x70000000", "0xff111000", ":35: shared[1].address: 0xff111000 to 0xff120fff lies over a de"),
     ('["P1", "alone"]', '["P1"]', ":34: shared[1].partitions: 1 partition cannot share; name two"),
     ('["P1", "alone"]', '["P1", "P1", "P2"]', "partitions[2]: 'P1' is named twice"),
-    ('["P1", "alone"]', '["P1", "alne"]', "partitions[2]: 'alne' is no partition; did you mean"),
-    ('name = "mailbox"', 'name = "?"', ":32: shared[1].name: '?' is no name"),
+    ('["P1", "alone"]', '["P1", "alne"]', "partitions[2]: 'alne' is not a partition; did you mean"),
+    ('name = "mailbox"', 'name = "?"', ":32: shared[1].name: '?' is not a name"),
 ]
 
 
@@ -194,9 +198,9 @@ def test_from_python():
     sources = (Source("s", "P", 0, 1, Periodic(5), Monitor((5,)), learning=Learning(2, 1)),)
     slots = (Slot("P", 10),)
     assert System(Platform(), slots, sources, hosted=[Partition("P")]).hosted == (Partition("P"),)
-    with pytest.raises(BadInput, match=r"Partition.devices\[0\]: 5 is no device"):
+    with pytest.raises(BadInput, match=r"Partition.devices\[0\]: 5 is not a device"):
         Partition("P", devices=(5,))
-    with pytest.raises(BadInput, match=r"Source.learning: 5 is no learning phase"):
+    with pytest.raises(BadInput, match=r"Source.learning: 5 is not a learning phase"):
         replace(sources[0], learning=5)
 
 

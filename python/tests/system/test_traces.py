@@ -87,28 +87,32 @@ def test_a_choice_of_sources_and_all_of_them(tmp_path):
 
 MISTAKES = [
     # (text, line, what must be said)
-    ("", 1, "is no trace of arrivals; the first line of a CSV trace is source,time_ns"),
-    ("can,5\n", 1, "is no trace of arrivals"),
-    ("\r" + HEADER + "can,5\n", 1, "is no trace of arrivals"),
-    ("\ufeff\ufeff" + HEADER + "can,5\n", 1, "is no trace of arrivals"),
-    ("time_ns,source\n5,can\n", 1, "is no trace of arrivals"),
+    ("", 1, "is not a trace of arrivals; the first line of a CSV trace is source,time_ns"),
+    ("can,5\n", 1, "is not a trace of arrivals"),
+    ("\r" + HEADER + "can,5\n", 1, "is not a trace of arrivals"),
+    ("\ufeff\ufeff" + HEADER + "can,5\n", 1, "is not a trace of arrivals"),
+    ("time_ns,source\n5,can\n", 1, "is not a trace of arrivals"),
     (HEADER + "can,5\nlin,4\n", 3, "4 ns comes after 5 ns; sort the rows by time"),
     (HEADER + "can,5\n\n\nlin,4\n", 5, "4 ns comes after 5 ns; sort the rows by time"),
     (HEADER + "can,-5\n", 2, "-5 ns is negative; times count from the start of the first TDMA"),
-    (HEADER + "can,5\ncam,6\n", 3, "'cam' is no source of the system; did you mean 'can'?"),
-    (HEADER + "can,5\nx,6\n", 3, "'x' is no source of the system; there is: can, lin, Motor"),
-    (HEADER + "can,1.5\n", 2, "'1.5' is no time; give an integer of 64 bits, nanoseconds"),
-    (HEADER + "can,1 ms\n", 2, "'1 ms' is no time"),
-    (HEADER + "can,\n", 2, "'' is no time"),
-    (HEADER + "can,NA\n", 2, "'NA' is no time"),
-    (HEADER + "can,9223372036854775808\n", 2, "'9223372036854775808' is no time"),
-    (HEADER + "can\n", 2, "'can' is no arrival; give source,time_ns"),
-    (HEADER + "can,1,2\n", 2, "'can,1,2' is no arrival"),
-    (HEADER + "can;1\n", 2, "'can;1' is no arrival"),
+    (HEADER + "can,5\ncam,6\n", 3, "'cam' is not a source of the system; did you mean 'can'?"),
+    (
+        HEADER + "can,5\nx,6\n",
+        3,
+        "'x' is not a source of the system; choose one of: can, lin, Motor",
+    ),
+    (HEADER + "can,1.5\n", 2, "'1.5' is not a time; give an integer of 64 bits, nanoseconds"),
+    (HEADER + "can,1 ms\n", 2, "'1 ms' is not a time"),
+    (HEADER + "can,\n", 2, "'' is not a time"),
+    (HEADER + "can,NA\n", 2, "'NA' is not a time"),
+    (HEADER + "can,9223372036854775808\n", 2, "'9223372036854775808' is not a time"),
+    (HEADER + "can\n", 2, "'can' is not an arrival; give source,time_ns"),
+    (HEADER + "can,1,2\n", 2, "'can,1,2' is not an arrival"),
+    (HEADER + "can;1\n", 2, "'can;1' is not an arrival"),
     (HEADER + 'can,1\n"can,2\n', 3, "is not readable CSV (unexpected end of data)"),
     (HEADER + "can,1\n\udcff,2\n", 3, "is not text in UTF-8"),
     (HEADER + "can,1\n" + "x" * 100_000 + ",2\n", 3, "'xxx"),
-    (HEADER + "can,1\n\x1b[2J,2\n", 3, r"'\x1b[2J' is no source"),
+    (HEADER + "can,1\n\x1b[2J,2\n", 3, r"'\x1b[2J' is not a source"),
 ]
 
 
@@ -123,12 +127,12 @@ def test_each_mistake_in_csv_is_told_with_its_line(tmp_path, text, line, says):
 PARQUET_MISTAKES = [
     (table(["can", "can"], [5, 4]), ": row 2: 4 ns comes after 5 ns"),
     (table(["can"], [-4]), ": row 1: -4 ns is negative"),
-    (table(["cam"], [4]), "'cam' is no source of the system; did you mean 'can'?"),
+    (table(["cam"], [4]), "'cam' is not a source of the system; did you mean 'can'?"),
     (table(["can", None], [4, 5]), "has empty cells"),
     (table(["can", "can"], [4, None]), "has empty cells"),
     (table(["can"], [4.0]), "the column time_ns holds double; give integers"),
     (table([7], [4]), "the column source holds int64; give text"),
-    (table(["can"], pa.array([2**63], pa.uint64())), "is no sound Parquet file"),
+    (table(["can"], pa.array([2**63], pa.uint64())), "is not a sound Parquet file"),
     (pa.table({"time_ns": [4]}), "the column source is missing"),
 ]
 
@@ -149,7 +153,7 @@ def test_a_truncated_parquet_file(tmp_path):
     whole = path.read_bytes()
     for size in (4, 5, 20, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:size])
-        with pytest.raises(BadInput, match="is no sound Parquet file"):
+        with pytest.raises(BadInput, match="is not a sound Parquet file"):
             read_arrivals(path, SYSTEM)
 
 

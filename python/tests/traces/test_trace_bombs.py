@@ -277,7 +277,7 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path, mode):
     for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
         done = read(path, *mode)
         assert (done.returncode, done.stdout) == (2, b"")
-        assert done.stderr == f"latenz-trace: {path}: is no regular file\n".encode()
+        assert done.stderr == f"latenz-trace: {path}: is not a regular file\n".encode()
 
 
 @pytest.mark.parametrize("page_size", [4096, 65536])

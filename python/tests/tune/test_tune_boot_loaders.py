@@ -72,7 +72,7 @@ def test_the_raspberry_pi_s_one_line_is_edited(tmp_path: Path) -> None:
     revert_all(root)
     assert fingerprint(root) == before
     (root / "boot/firmware/cmdline.txt").unlink()
-    assert not planned(root, choice=ONLY).changes, "that file is no command line"
+    assert not planned(root, choice=ONLY).changes, "that file is not a command line"
 
 
 def test_u_boot_s_labels_are_edited_but_for_those_that_rescue(tmp_path: Path) -> None:

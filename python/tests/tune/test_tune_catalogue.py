@@ -149,14 +149,14 @@ source = "x"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (ENTRY, "host.toml:2: entry[1]: is no condition; give probe and wanted, or all, or any"),
+        (ENTRY, "host.toml:2: entry[1]: is not a condition; give probe and wanted, or all, or any"),
         (
             ENTRY + 'probe = { kind = "file", path = "etc/passwd" }\nwanted = { absent = true }',
-            "'etc/passwd' is no absolute path",
+            "'etc/passwd' is not an absolute path",
         ),
         (
             ENTRY + 'probe = { kind = "file", path = "/a/../b" }\nwanted = { absent = true }',
-            "'/a/../b' is no absolute path",
+            "'/a/../b' is not an absolute path",
         ),
         (
             ENTRY + 'probe = { kind = "file", path = "/a", regex = "x" }\nwanted = { equals = "" }',
@@ -164,10 +164,10 @@ source = "x"
         ),
         (
             ENTRY + 'probe = { kind = "fiel", path = "/a" }\nwanted = { equals = "" }',
-            "host.toml:10: entry[1].probe.kind: 'fiel' is no kind; did you mean 'file'?",
+            "host.toml:10: entry[1].probe.kind: 'fiel' is not a kind; did you mean 'file'?",
         ),
-        (ENTRY + 'probe = { kind = "manual" }\nwhen = ["intle"]', "'intle' is no condition"),
-        (ENTRY + 'probe = { kind = "manual" }\nsupersedes = ["a-c"]', "'a-c' is no entry"),
+        (ENTRY + 'probe = { kind = "manual" }\nwhen = ["intle"]', "'intle' is not a condition"),
+        (ENTRY + 'probe = { kind = "manual" }\nsupersedes = ["a-c"]', "'a-c' is not an entry"),
         (
             ENTRY + 'probe = { kind = "manual" }\nconflicts = ["a-b"]',
             "a-b, conflicts: names itself",
@@ -175,7 +175,7 @@ source = "x"
         (ENTRY + 'probe = { kind = "manual" }\nnow = [{ wriet = "/a" }]', "entry[1].now[1]"),
         (
             ENTRY + 'probe = { kind = "manual" }\n' + ENTRY,
-            "host.toml:12: entry[2]: is no condition",
+            "host.toml:12: entry[2]: is not a condition",
         ),
         (
             ENTRY + 'probe = { kind = "manual" }\n' + ENTRY + 'probe = { kind = "manual" }',

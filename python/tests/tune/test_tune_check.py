@@ -450,7 +450,7 @@ def huge(folder: Path, outside: Path) -> None:
         (link_up, "there is no such file"),
         (link_of_folder, "there is no such file"),
         (circle, "too many levels"),
-        (pipe, "is no regular file"),
+        (pipe, "is not a regular file"),
         (directory, "is a folder"),
         (huge, "is larger than 4 MiB"),
     ],
@@ -514,7 +514,7 @@ def test_a_tar_with_strange_members(tmp_path: Path) -> None:
     assert root.read("/proc/sys/vm/stat_interval") is None
     assert root.read("/proc/swaps") == root.read("/proc/sys/vm/swappiness") == "5\n"
     assert root.exists("/dev/kvm")
-    assert root.problem("/dev/kvm") == "is no regular file"
+    assert root.problem("/dev/kvm") == "is not a regular file"
     assert one(path, "cmdline-skew-tick").state == "ok"
 
 
@@ -530,7 +530,7 @@ def test_a_cut_tar_gives_what_it_holds_or_one_line(tmp_path: Path, form: str, ke
         checks = check(Context.of(Root(cut), "4", "host"), load())
     except BadInput as mistake:
         text = str(mistake)
-        assert "is no folder and no tar" in text or "names no CPU" in text
+        assert "is neither a folder nor a tar" in text or "names no CPU" in text
     else:
         assert len(checks) == len(load())
 
@@ -653,17 +653,20 @@ def test_exit_codes_and_mistakes(tmp_path: Path, latenz: Latenz) -> None:
     tree(tmp_path / "machine", **{"proc/cmdline": "quiet", spectre[0]: spectre[1]})
     choice = latenz(*common, "--cpus", "4", "--only", "cmdline-nospectre-v2", "--json")
     assert json.loads(choice.stdout)["checks"][0]["state"] == "wrong"
-    assert choice.returncode == 0  # to keep security is no failure
+    assert choice.returncode == 0  # to keep security is not a failure
     for arguments, line in (
         (("--cpus", "99"), "--cpus: CPU 99 is not online; choose of 0-13"),
-        (("--cpus", "x"), "--cpus: 'x' is no CPU and no range of CPUs; give for example 4"),
+        (("--cpus", "x"), "--cpus: 'x' is neither a CPU nor a range of CPUs; give for example 4"),
         (("--cpus", "0-13"), "--cpus: leaves no CPU for everything else; give fewer CPUs"),
-        (("--profile", "hots"), "--profile: 'hots' is no profile; did you mean 'host'?"),
-        (("--only", "host-irq"), "--only: 'host-irq' is no entry of the catalogue; did you mean"),
-        (("--why", "x"), "--why: 'x' is no entry of the catalogue"),
+        (("--profile", "hots"), "--profile: 'hots' is not a profile; did you mean 'host'?"),
+        (
+            ("--only", "host-irq"),
+            "--only: 'host-irq' is not an entry of the catalogue; did you mean",
+        ),
+        (("--why", "x"), "--why: 'x' is not an entry of the catalogue"),
         (("--live", "5s"), "--live: nothing happens in files; leave out --root or --live"),
         (("--root", "/nowhere"), "/nowhere: there is no such folder or tar; give one"),
-        (("--root", "/etc/passwd"), "/etc/passwd: is no folder and no tar"),
+        (("--root", "/etc/passwd"), "/etc/passwd: is neither a folder nor a tar"),
     ):
         answer = latenz(*common, *arguments)
         assert answer.returncode == 2, arguments

@@ -264,7 +264,7 @@ def test_only_and_skip_choose(folder: Path) -> None:
     right = planned(root, choice=Choice(only=("cmdline-nohz-on",)))
     assert right.changes == ()
     assert right.notes[0].startswith("cmdline-nohz-on: ok")
-    with pytest.raises(BadInput, match=r"--skip: 'host-tph' is no entry .* 'host-thp'"):
+    with pytest.raises(BadInput, match=r"--skip: 'host-tph' is not an entry .* 'host-thp'"):
         Choice(skip=("host-tph",))
 
 

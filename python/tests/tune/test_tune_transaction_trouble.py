@@ -338,7 +338,7 @@ def test_damaged_journals_are_told_in_one_line(folder: Path) -> None:
         revert_all(root)
     journal.unlink()
     journal.symlink_to("/etc/passwd")
-    with pytest.raises(BadInput, match="is no journal"):
+    with pytest.raises(BadInput, match="is not a journal"):
         revert_all(root)
 
 

@@ -77,7 +77,7 @@ def test_an_unknown_tuning_is_told_before_anything_is_measured(tmp_path):
     [condition] = read(tmp_path, FILE.replace("guest-skew-tick", "guest-skew-tock")).conditions
     obstacle = BENCHES["vm"]().obstacle(condition)
     assert obstacle is not None
-    assert "'guest-skew-tock' is no tuning" in str(obstacle)
+    assert "'guest-skew-tock' is not a tuning" in str(obstacle)
     assert "guest-skew-tick" in str(obstacle)
 
 

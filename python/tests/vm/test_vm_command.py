@@ -308,13 +308,13 @@ def test_memory_of_huge_pages(huge, tmp_path):
     [
         ({"vcpus": 1}, "vcpus: Input should be greater than or equal to 2"),
         ({"tunings": ["guest-mlock"]}, "guest-mlock cannot be turned on here: the measuring"),
-        ({"tunings": ["nonsense"]}, "nonsense cannot be turned on here: it is no tuning"),
+        ({"tunings": ["nonsense"]}, "nonsense cannot be turned on here: it is not a tuning"),
         ({"tunings": ["guest-irqaffinity"]}, "guest-irqaffinity needs vcpu-non-rt-spare"),
         ({"tunings": ["vcpu-non-rt-spare"], "cpus": "3"}, "2 vCPUs need a host CPU each"),
         ({"cpus": "x"}, "'x' is not a list of CPUs"),
         ({"tap": "a,b"}, "tap: String should match"),
         ({"passthrough": "3:0.0"}, "passthrough: String should match"),
-        ({"disk": "/a,b"}, "is no absolute path without a comma"),
+        ({"disk": "/a,b"}, "is not an absolute path without a comma"),
         ({"memory_mib": 3}, "memory_mib: Input should be a multiple of 2"),
     ],
 )
@@ -329,11 +329,11 @@ def test_a_mistake_is_one_line(wrong, told):
     ("machine", "told"),
     [
         ({"disk": "/nowhere/disk"}, "/nowhere/disk: is not there"),
-        ({"tap": "no-such-tap"}, "no-such-tap: is no network interface"),
+        ({"tap": "no-such-tap"}, "no-such-tap: is not a network interface"),
         ({"cpus": "4000-4001"}, "--cpus: CPU 4000-4001 is not online"),
         (
             {"tunings": {"vfio-passthrough"}, "passthrough": "ffff:ff:1f.7"},
-            "ffff:ff:1f.7: is no PCI device of this host",
+            "ffff:ff:1f.7: is not a PCI device of this host",
         ),
         (
             {"tunings": {"qemu-hugepages"}, "huge_pages": "/proc"},

@@ -239,7 +239,7 @@ consteval auto names_of() {
 #define LATENZ_ICC_OF_OBJECT(member) (*&object.member)  // so that no bit-field is taken
 // clang-format on
 
-/// Names the members of a type that is no plain aggregate (it has constructors, a base class, or
+/// Names the members of a type that is not a plain aggregate (it has constructors, a base class, or
 /// more than 32 members), all of them, in the order of declaration. They must be public. To be
 /// written in the namespace of the type, once, in every program that shares it.
 /// A plain aggregate's fingerprint does not change by it.

@@ -43,7 +43,7 @@ class Peer {
   /// The word on which those sleep who wait for this side.
   [[nodiscard]] std::uint32_t& rings() const noexcept { return side_->pulse.rings; }
 
-  /// Whether the peer is another incarnation than last time; its first coming is no restart.
+  /// Whether the peer is another incarnation than last time; its first coming is not a restart.
   bool restarted() noexcept { return turned_into(epoch()); }
 
   /// The same for an incarnation of which a message tells.

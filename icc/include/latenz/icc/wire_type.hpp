@@ -519,9 +519,10 @@ consteval void explain() {
                 "by LATENZ_DESCRIBE");
   static_assert(rule != WireRule::not_empty,
                 "latenz::icc: no empty struct in a wire type: it has a size but nothing to share");
-  static_assert(rule != WireRule::visible_members,
-                "latenz::icc: the members of this type cannot be seen: it is no aggregate of at "
-                "most 32 members that `{}` can make, so name all of them by LATENZ_DESCRIBE");
+  static_assert(
+      rule != WireRule::visible_members,
+      "latenz::icc: the members of this type cannot be seen: it is not an aggregate of at "
+      "most 32 members that `{}` can make, so name all of them by LATENZ_DESCRIBE");
   static_assert(rule != WireRule::no_bit_field,
                 "latenz::icc: no bit-field or packed member in a wire type: where it lies is the "
                 "compiler's choice, so use masks of a whole integer");
@@ -566,7 +567,7 @@ consteval void require_wire_type() {
   detail::explain<Verdict::rule, typename Verdict::offender>();
 }
 
-/// How many fields T has. If it is no wire type the compiler says why, once.
+/// How many fields T has. If it is not a wire type the compiler says why, once.
 template <class T>
 consteval std::size_t field_count() {
   if constexpr (WireType<T>) {
@@ -579,7 +580,7 @@ consteval std::size_t field_count() {
 
 namespace detail {
 
-/// Calls `call(path, field)` for each field of T; for none if T is no wire type.
+/// Calls `call(path, field)` for each field of T; for none if T is not a wire type.
 template <class T, class Call>
 consteval void for_each_field(Call&& call) {
   if constexpr (WireType<T>) for_each_leaf_of<T>(call);

@@ -72,7 +72,7 @@ def read_activations(
         raise BadInput(what, str(path), _HELP)
     name = format_name or ("samples" if path.is_dir() else _recognise(path))
     if name not in FORMATS:
-        raise BadInput(f"{name!r} is no format", "--format", closest(name, FORMATS))
+        raise BadInput(f"{name!r} is not a format", "--format", closest(name, FORMATS))
     if event is not None and name not in ("btf", "ftrace", "can"):
         raise BadInput(f"{event!r} cannot be chosen", "--event", f"{name} holds nothing else")
     try:
@@ -82,7 +82,9 @@ def read_activations(
     if not recorded.times_by_source:
         raise BadInput("holds no activation", str(path), recorded.advice)
     if wrong := [each for each in recorded.times_by_source if not (each and each.isprintable())]:
-        raise BadInput(f"{shown(wrong[0])} is no name", str(path), "sources have printable names")
+        raise BadInput(
+            f"{shown(wrong[0])} is not a name", str(path), "sources have printable names"
+        )
     return Activations(
         name, _chosen(recorded.times_by_source, sources, path), tuple(recorded.warnings)
     )
@@ -120,7 +122,7 @@ def _recognise(path: Path) -> str:
             return name
     if head.startswith(JOURNAL) or _is_importable(head):
         return "samples"
-    raise BadInput("is no trace that Latenz reads", str(path), _HELP)
+    raise BadInput("is not a trace that Latenz reads", str(path), _HELP)
 
 
 def _is_importable(head: bytes) -> bool:

@@ -103,7 +103,7 @@ class _Trace:
         elif key == "timescale":
             if value.lower() not in _SCALES:
                 remedy = "the time scale is one of ps, ns, us, ms, s"
-                raise self.source.bad(f"{shown(value)} is no time scale", line, remedy)
+                raise self.source.bad(f"{shown(value)} is not a time scale", line, remedy)
             if self.unit_ns is not None and self.unit_ns != _SCALES[value.lower()]:
                 raise self.source.bad("a second time scale", line, "give one, before all events")
             self.unit_ns = _SCALES[value.lower()]
@@ -112,7 +112,7 @@ class _Trace:
         fields = content.split(",", 7)
         if len(fields) < 7:
             raise self.source.bad(
-                f"{shown(content)} is no event",
+                f"{shown(content)} is not an event",
                 line,
                 "write time,source,instance,type,target,instance,event",
             )

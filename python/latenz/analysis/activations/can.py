@@ -45,7 +45,7 @@ def read(source: Source, event: str) -> Recorded:
         event: `id`: an identifier on a channel is a source; `channel`: a channel is.
     """
     if event not in (IDENTIFIER, CHANNEL):
-        raise BadInput(f"{shown(event)} is no event of CAN", "--event", "write id or channel")
+        raise BadInput(f"{shown(event)} is not an event of CAN", "--event", "write id or channel")
     log = _Log(source, event == CHANNEL)
     warnings = read_lines(source, log.take)
     if log.errors:
@@ -79,7 +79,9 @@ class _Log:
         match = _LOGGED.fullmatch(content) or _SHOWN.fullmatch(content)
         if match is None:
             raise self.source.bad(
-                f"{shown(content[:60])} is no frame", line, "as in: (1436509052.249713) can0 123#11"
+                f"{shown(content[:60])} is not a frame",
+                line,
+                "as in: (1436509052.249713) can0 123#11",
             )
         time_ns = self._time(match[1], line)
         if len(match[3]) == 8 and int(match[3], 16) & _ERROR_FLAG:

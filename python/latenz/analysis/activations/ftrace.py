@@ -53,7 +53,7 @@ def matches(head: bytes) -> bool:
 def read(source: Source, event: str) -> Recorded:
     """Read the activations by one kind of event."""
     if not re.fullmatch(r"\w{1,99}", event):
-        raise BadInput(f"{shown(event)} is no event", "--event", f"write for example {IRQ}")
+        raise BadInput(f"{shown(event)} is not an event", "--event", f"write for example {IRQ}")
     trace = _Trace(source, event)
     cut_off = read_lines(source, trace.take)
     return Recorded(

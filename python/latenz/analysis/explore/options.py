@@ -20,7 +20,9 @@ def objectives_of(texts: Sequence[str]) -> tuple[Objective, ...]:
     for text in texts:
         objective = next((each for each in OBJECTIVES if each == text), None)
         if objective is None:
-            raise BadInput(f"{text!r} is no objective", "--objective", closest(text, OBJECTIVES))
+            raise BadInput(
+                f"{text!r} is not an objective", "--objective", closest(text, OBJECTIVES)
+            )
         if objective in found:
             raise BadInput(f"{text!r} is named twice", "--objective", "name each once")
         found.append(objective)
@@ -31,16 +33,18 @@ def shares_of(texts: Sequence[str], system: System) -> dict[str, Fraction]:
     """Return the share of the cycle that partitions need, from texts such as diagnosis=10%.
 
     Raises:
-        BadInput: A text is no share, names no partition, or asks for more than there is.
+        BadInput: A text is not a share, names no partition, or asks for more than there is.
     """
     found: dict[str, Fraction] = {}
     for text in texts:
         name, _, written = text.rpartition("=")
         asked = share(written)
         if not name or asked is None:
-            raise BadInput(f"{text!r} is no share", "--share", "write for example diagnosis=10%")
+            raise BadInput(f"{text!r} is not a share", "--share", "write for example diagnosis=10%")
         if name not in system.partitions:
-            raise BadInput(f"{name!r} is no partition", "--share", closest(name, system.partitions))
+            raise BadInput(
+                f"{name!r} is not a partition", "--share", closest(name, system.partitions)
+            )
         if name in found:
             raise BadInput(f"{name!r} has two shares", "--share", "give each partition one")
         found[name] = asked

@@ -49,7 +49,7 @@ class Plan:
             raise BadInput("an objective is missing, or named twice", "objectives")
         if not 1 <= self.candidates <= MOST_CANDIDATES:
             raise BadInput(
-                f"{self.candidates} is no number of candidates",
+                f"{self.candidates} is not a number of candidates",
                 "candidates",
                 f"give 1 to {MOST_CANDIDATES}",
             )

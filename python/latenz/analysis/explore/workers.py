@@ -181,7 +181,7 @@ def _connect(address: str) -> "Client":
             f"run {add_python('cluster')}",
         ) from None
     if not _ADDRESS.fullmatch(address):
-        raise BadInput(f"{address!r} is no address", "--scheduler", "write tcp://HOST:PORT")
+        raise BadInput(f"{address!r} is not an address", "--scheduler", "write tcp://HOST:PORT")
     import logging
 
     for name in ("distributed", "distributed.client"):  # what matters we tell ourselves
