@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from latenz.explain.calibration import calibrations, compare
-from latenz.explain.model import FILE_NAME, InterruptPath, PathFile
-from latenz.explain.software import Term
+from latenz.path.calibration import calibrations, compare
+from latenz.path.model import FILE_NAME, InterruptPath, PathFile
+from latenz.path.software import Term
 
 
 def write(line: str) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from latenz.boards.console import Collector
 from latenz.boards.elf import module_dependencies, needs
-from latenz.explain.symbols import elf_symbols, embedded_symbols
 from latenz.icc.layout import find_channels
 from latenz.icc.look import look, newest
 from latenz.icc.region import open_region
 from latenz.ip.link import SocketLink
+from latenz.path.symbols import elf_symbols, embedded_symbols
 from outcomes import require
 
 _FRAME = re.compile(rb"<~([A-Za-z0-9+/]{4,116})>")

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from latenz.explain.recording import read_recording
 from latenz.hypervisor.results import measured
 from latenz.hypervisor.trace import RECORD, read_records, read_statistics
+from latenz.path.recording import read_recording
 from latenz.system import Monitor, Periodic, Platform, Slot, Source, System
 from latenz.traces.ctf import EventWords
 from latenz.traces.perf_kvm import Report

@@ -10,7 +10,7 @@ import numpy as np
 from latenz.analysis.activations import FORMATS, read_activations
 from latenz.analysis.learn import learn
 from latenz.experiment.schema import Experiment
-from latenz.explain.calibration import calibration
+from latenz.path.calibration import calibration
 from latenz.system import Monitor, Periodic, Platform, Slot, Source, System, read_system
 from latenz.system.trace import read_arrivals
 from outcomes import require

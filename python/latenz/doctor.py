@@ -15,10 +15,10 @@ from latenz.engines.timerlat import available_tracers
 from latenz.environment import read_text
 from latenz.errors import BadInput
 from latenz.installation import clone
+from latenz.loads import STRESSORS
 from latenz.machine import measured_machine
 from latenz.obstacle import Obstacle, forbidden_priority
 from latenz.programs import LEAST_QEMU, program_version
-from latenz.stress import STRESSORS
 from latenz.traces import ring
 from latenz.traces.offers import missing_for_bound
 

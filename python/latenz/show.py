@@ -9,11 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from latenz.console import Console
-from latenz.control import Control
 from latenz.durations import format_duration
 from latenz.measuring.condition import Condition
 from latenz.model import HANDLINGS, Handling
 from latenz.provenance import Origin, in_words
+from latenz.robot_account import Control
 from latenz.statistics import Figures, Summary, Verdict, views_in_words
 from latenz.statistics.joint import jointly, over_runs
 

@@ -2,9 +2,9 @@
 
 from typing import Literal
 
+from latenz.loads import Stressor
 from latenz.measuring.settings import StressorSettings
 from latenz.obstacle import Obstacle, missing_program
-from latenz.stress import Stressor
 
 
 class ForksSettings(StressorSettings):

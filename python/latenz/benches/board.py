@@ -16,11 +16,11 @@ from latenz.engines.cyclictest import CyclictestSettings
 from latenz.engines.wakeup import WakeupSettings
 from latenz.errors import BadInput
 from latenz.linux_bound.windows import WINDOWS_FILE
+from latenz.loads.stress_ng import StressNgOneSettings
 from latenz.model import SampleSet, TimeBase
 from latenz.obstacle import Obstacle
 from latenz.stacks import STACKS, Job, Stack
 from latenz.stacks.linux import AnyLinux
-from latenz.stress.stress_ng import StressNgOneSettings
 
 if TYPE_CHECKING:
     from latenz.boards.console import Collector, Received
@@ -255,8 +255,8 @@ class _Measurement:
 
         Recording costs no virtual time: the samples must be the same.
         """
-        from latenz.explain.path import Recorder, handlers
-        from latenz.explain.software import Software
+        from latenz.path.recorder import Recorder, handlers
+        from latenz.path.software import Software
         from latenz.stacks.measured import WARM_UP, ticks_ns
 
         folder = self.folder / "path"

@@ -12,10 +12,10 @@ from latenz.benches.late import LateWatch
 from latenz.clocks import ClockOffsets, notes_between
 from latenz.engines import ENGINES, Engine, Task
 from latenz.errors import BadInput
+from latenz.loads import STRESSORS, Stressor
 from latenz.machine import measured_machine
 from latenz.model import SampleSet, TimeBase
 from latenz.obstacle import Obstacle
-from latenz.stress import STRESSORS, Stressor
 
 if TYPE_CHECKING:
     from latenz.measuring.condition import Condition

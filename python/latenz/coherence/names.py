@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from latenz.coherence.recording import Party
 from latenz.errors import BadInput
-from latenz.explain.symbols import SymbolTable, elf_symbols, embedded_symbols
+from latenz.path.symbols import SymbolTable, elf_symbols, embedded_symbols
 
 if TYPE_CHECKING:
     from elftools.elf.sections import SymbolTableSection
@@ -86,7 +86,7 @@ def _objects(path: Path) -> Iterator[tuple[int, int, str]]:
     from elftools.elf.elffile import ELFFile
 
     from latenz.boards.elf import damages
-    from latenz.explain.symbols import demangled
+    from latenz.path.symbols import demangled
 
     try:
         with path.open("rb") as file:

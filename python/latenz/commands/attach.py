@@ -124,8 +124,8 @@ def _experiment(
         Experiment,
         ExperimentFile,
     )
+    from latenz.loads.none import NoneSettings
     from latenz.measuring.condition import Condition
-    from latenz.stress.none import NoneSettings
 
     duration_ns = parse_duration(duration, "--duration")
     if duration_ns <= 0:

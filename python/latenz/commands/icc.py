@@ -31,11 +31,11 @@ def watch(
 
     Example: latenz icc watch shm:/control
     """
+    from latenz.commands.watching import Printer
     from latenz.durations import parse_interval
     from latenz.icc.region import open_region
     from latenz.icc.show import table, to_json
     from latenz.icc.watch import Watcher
-    from latenz.reports import Printer
 
     interval_ns = parse_interval(interval, "--interval")
     with open_region(region) as opened:
@@ -56,10 +56,10 @@ def show(
 
     Example: latenz icc show shm:/control
     """
+    from latenz.commands.watching import Printer
     from latenz.icc.region import open_region
     from latenz.icc.show import table, to_json, values
     from latenz.icc.watch import Watcher
-    from latenz.reports import Printer
 
     with open_region(region) as opened:
         report = Watcher(opened).report()

@@ -166,13 +166,13 @@ def watch(
 
     Example: latenz ip watch tcp:zcu102:7421 --deadline 20us
     """
+    from latenz.commands.watching import Printer
     from latenz.deadlines import parse_deadline
     from latenz.durations import parse_interval
     from latenz.ip.instance import open_instances
     from latenz.ip.show import table, to_json
     from latenz.ip.target import open_target
     from latenz.ip.watch import Watcher
-    from latenz.reports import Printer
 
     interval_ns = parse_interval(interval, "--interval")
     limit = parse_deadline(deadline) if deadline else None

@@ -198,7 +198,7 @@ def _print_json(
 ) -> None:
     import json as json_module
 
-    from latenz.control import controls
+    from latenz.robot_account import controls
 
     document: dict[str, Any] = {
         "run": str(folder),
@@ -218,7 +218,7 @@ def _print_json(
 
 
 def _print_tables(folder: Path, accounts: list[dict[str, Any]], summaries: "list[Summary]") -> None:
-    from latenz.control import controls
+    from latenz.robot_account import controls
     from latenz.show import print_controls, print_summaries
 
     print_summaries(summaries)

@@ -28,9 +28,9 @@ def command(
 
     Example: latenz show results/demo/run --deadline 3ms
     """
-    from latenz.control import controls
     from latenz.importers.opening import open_sample_sets
     from latenz.provenance import origins
+    from latenz.robot_account import controls
     from latenz.statistics import summarize
     from latenz.statistics.joint import joint_json
     from latenz.store.run import info_of

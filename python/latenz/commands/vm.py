@@ -392,10 +392,10 @@ def _job(
     from latenz.durations import parse_duration
     from latenz.engines import ENGINES
     from latenz.errors import BadInput, closest
+    from latenz.loads import STRESSORS
     from latenz.measuring.condition import Condition
     from latenz.model import Metadata, TimeBase
     from latenz.stacks.base import Job
-    from latenz.stress import STRESSORS
 
     engines = ("wakeup", "cyclictest", "robot")
     loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all")

@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from latenz.control import ACCOUNT_FILE, Control
 from latenz.engines.base import Engine
 from latenz.measuring.notes import NOT_AWAKE, NOT_LOCKED
 from latenz.measuring.settings import SleepingEngineSettings
 from latenz.model import SampleSet
 from latenz.obstacle import Obstacle, own_real_time_obstacle
 from latenz.programs import own_program
+from latenz.robot_account import ACCOUNT_FILE, Control
 from latenz.settings import Duration, Priority
 
 _PROGRAM = "latenz-robot"

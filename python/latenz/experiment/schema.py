@@ -21,6 +21,7 @@ from latenz.engines import (
     SimulationSettings,
 )
 from latenz.errors import BadInput, closest, shown
+from latenz.loads import LOAD_SETTINGS, AnyStressorSettings
 from latenz.measuring.condition import Condition
 from latenz.measuring.settings import StackSettings
 from latenz.model import Deadline
@@ -28,7 +29,6 @@ from latenz.remote import TargetUrl
 from latenz.settings import Duration, Settings
 from latenz.stacks import STACKS, AnyStackSettings
 from latenz.stacks.base import StackKind
-from latenz.stress import LOAD_SETTINGS, AnyStressorSettings
 from latenz.toml_file import TomlFile, read_toml
 
 AXES = ("target", "bench", "stack", "stressor", "probe")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from latenz.errors import BadInput
-from latenz.explain.symbols import SymbolTable, embedded_symbols
 from latenz.linux_bound.btf import TypeInformation
+from latenz.path.symbols import SymbolTable, embedded_symbols
 
 Preemption = Literal["rt", "preempt", "lazy", "voluntary", "none"]
 """How a kernel preempts, as its configuration says."""

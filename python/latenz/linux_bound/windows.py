@@ -11,9 +11,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from latenz.errors import BadInput
-from latenz.explain.symbols import SymbolTable
 from latenz.linux_bound.layout import Preemption
 from latenz.linux_bound.model import TERMS, Source, Steps, Terms
+from latenz.path.symbols import SymbolTable
 
 WINDOWS_FILE = "windows.json"
 _LARGEST = 8 << 20

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from latenz.control import Control
 from latenz.report import words
 from latenz.report.collect import View
 from latenz.report.figures import Figure, Panel
+from latenz.robot_account import Control
 
 _CAPTION = (
     "Greatest tracking error of all joints in consecutive stretches of time: where the servo should"

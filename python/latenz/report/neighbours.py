@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from latenz.explain.model import PathFile
+from latenz.path.model import PathFile
 from latenz.report.collect import View
 from latenz.report.words import duration
 

@@ -15,10 +15,10 @@ from typing import Any
 from markupsafe import Markup
 
 from latenz.errors import BadInput
-from latenz.explain.picture import section_for
 from latenz.files import replacing
 from latenz.model import Deadline
 from latenz.page.embedded import ASSETS, content_policy, json_script, plotly_code, templates
+from latenz.path.picture import section_for
 from latenz.provenance import all_of, moment
 from latenz.report import words
 from latenz.report.attached import attached_programs

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from latenz import published
-from latenz.control import Control, controls
-from latenz.explain.model import FILE_NAME, PathFile
 from latenz.files import file_in
 from latenz.importers.opening import check_nothing_said, open_sample_sets
 from latenz.measuring.wakeup_account import ACCOUNT_FILE
 from latenz.model import SampleSet
+from latenz.path.model import FILE_NAME, PathFile
 from latenz.provenance import Origin, origins
 from latenz.report import words
 from latenz.report.causes import causes_by_time
 from latenz.report.collect import Source
+from latenz.robot_account import Control, controls
 from latenz.store.run import Run, RunInfo
 from latenz.terminal import printable_line
 

@@ -12,8 +12,8 @@ from latenz.obstacle import Obstacle
 if TYPE_CHECKING:
     from latenz.boards.console import Received
     from latenz.boards.payload import Payload
-    from latenz.explain.software import Program
     from latenz.measuring.condition import Condition
+    from latenz.path.software import Program
 
 
 SettingsT = TypeVar("SettingsT", bound=StackSettings)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latenz.boards import images
-from latenz.control import ACCOUNT_FILE, Control
 from latenz.durations import whole_seconds
 from latenz.engines.cyclictest import (
     Cyclictest,
@@ -25,20 +24,21 @@ from latenz.engines.robot import (
 )
 from latenz.engines.wakeup import WakeupSettings, wakeup_options, wakeup_threads
 from latenz.errors import BadInput
-from latenz.measuring.settings import StressorSettings
-from latenz.measuring.wakeup_account import WakeupAccount
-from latenz.model import SampleSet
-from latenz.programs import board_program
-from latenz.settings import format_cpu_list
-from latenz.stacks.base import Job
-from latenz.store.run import open_recording
-from latenz.stress.base import PER_CPU
-from latenz.stress.stress_ng import (
+from latenz.loads.base import PER_CPU
+from latenz.loads.stress_ng import (
     DISTURBING,
     StressNgAllSettings,
     StressNgCpuSettings,
     StressNgOneSettings,
 )
+from latenz.measuring.settings import StressorSettings
+from latenz.measuring.wakeup_account import WakeupAccount
+from latenz.model import SampleSet
+from latenz.programs import board_program
+from latenz.robot_account import ACCOUNT_FILE, Control
+from latenz.settings import format_cpu_list
+from latenz.stacks.base import Job
+from latenz.store.run import open_recording
 from latenz.unpacking import Damaged, members
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from latenz.boards.firmware import Parameters, image, installed
 from latenz.boards.logic import ANSWER_CYCLES, CLOCK_HZ, Logic, bench_logic, check_cycles
 from latenz.engines import InterruptSettings
 from latenz.errors import BadInput
-from latenz.explain.software import Program
-from latenz.explain.symbols import elf_symbols
 from latenz.model import SampleSet
+from latenz.path.software import Program
+from latenz.path.symbols import elf_symbols
 from latenz.stacks.base import Job
 
 _SECOND_NS = 1_000_000_000

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import Field
 
 from latenz.errors import BadInput
+from latenz.loads.stress_ng import StressNgAllSettings
 from latenz.measuring.settings import StackSettings
 from latenz.model import SampleSet
 from latenz.stacks.base import Stack
-from latenz.stress.stress_ng import StressNgAllSettings
 
 if TYPE_CHECKING:
     from latenz.boards.console import Received
     from latenz.boards.images import Image
     from latenz.boards.payload import Payload
-    from latenz.explain.software import Program
     from latenz.hypervisor.configuration import Cell
     from latenz.hypervisor.guest import Program as Guest
     from latenz.hypervisor.image import Segment
     from latenz.hypervisor.memory import MemoryPlan
+    from latenz.path.software import Program
     from latenz.system.hosting import Device
 
 _FIRMWARE_BOARD = "virt"
@@ -132,9 +132,9 @@ class Partitioned(Stack[PartitionedSettings]):
 
     def programs(self) -> "list[Program]":
         """Return the firmware, and the hypervisor below it."""
-        from latenz.explain.software import Program
-        from latenz.explain.symbols import elf_symbols
         from latenz.hypervisor.guest import installed
+        from latenz.path.software import Program
+        from latenz.path.symbols import elf_symbols
         from latenz.stacks.measured import firmware_program
 
         return [

@@ -10,7 +10,7 @@ from latenz.stacks.base import Stack
 if TYPE_CHECKING:
     from latenz.boards.console import Received
     from latenz.boards.payload import Payload
-    from latenz.explain.software import Program
+    from latenz.path.software import Program
 
 
 class StandaloneSettings(StackSettings):

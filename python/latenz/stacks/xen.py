@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from latenz.errors import BadInput
+from latenz.loads.stress_ng import StressNgAllSettings
 from latenz.measuring.settings import StackSettings
 from latenz.model import SampleSet
 from latenz.stacks.base import Stack
-from latenz.stress.stress_ng import StressNgAllSettings
 
 if TYPE_CHECKING:
     from latenz.boards.console import Received
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from latenz.boards.images import Image
     from latenz.boards.logic import Logic
     from latenz.boards.payload import Load, Payload
-    from latenz.explain.software import Program
+    from latenz.path.software import Program
 
 _DOM0_SENDER = 2
 _DOM0_SCRIPT = "xen_dom0"
@@ -261,8 +261,8 @@ class Xen(AnyXen[XenSettings]):
     def programs(self) -> "list[Program]":
         """Return the firmware, where Xen loads it, and Xen."""
         from latenz.boards import images
-        from latenz.explain.software import Program
-        from latenz.explain.symbols import embedded_symbols
+        from latenz.path.software import Program
+        from latenz.path.symbols import embedded_symbols
         from latenz.stacks.measured import firmware_program
 
         return [

@@ -246,7 +246,7 @@ def _guest_job(wish: Wish) -> "Job":
         return wish.job
     from dataclasses import replace
 
-    from latenz.stress import LOAD_SETTINGS
+    from latenz.loads import LOAD_SETTINGS
 
     load = LOAD_SETTINGS["none"].model_validate({"kind": "none"})
     return replace(wish.job, condition=replace(wish.job.condition, load=load))

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from latenz.coherence import Machine, check
-from latenz.explain.symbols import elf_symbols
 from latenz.hypervisor.build import build
 from latenz.hypervisor.guest import installed
 from latenz.hypervisor.image import Image, read_image, write_image
 from latenz.hypervisor.run import ensure_built
+from latenz.path.symbols import elf_symbols
 
 SYSTEM = """
 [platform]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from latenz.affinity import enterable_cpus, inherited_cpus, kept_off
-from latenz.stress import STRESSORS
-from latenz.stress.kernel_compile import SOURCE
+from latenz.loads import STRESSORS
+from latenz.loads.kernel_compile import SOURCE
 
 LAST = max(enterable_cpus())
 KINDS = ("stress-ng-cpu", "hackbench", "network", "disk", "memory")

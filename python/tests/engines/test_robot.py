@@ -18,13 +18,13 @@ import pytest
 from scipy.linalg import expm
 
 from latenz.boards.console import Received
-from latenz.control import ACCOUNT_FILE, Control, controls
 from latenz.engines import RobotSettings
 from latenz.errors import BadInput
 from latenz.experiment.schema import Experiment
 from latenz.model import Metadata
 from latenz.programs import probe_program
 from latenz.report import open_runs, write_report
+from latenz.robot_account import ACCOUNT_FILE, Control, controls
 from latenz.stacks.base import Job
 from latenz.stacks.guest_linux import RESULTS, linux_sets, measuring_command
 from latenz.statistics import summarize

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from latenz.stress import STRESSORS
-from latenz.stress.stress_ng import EXCLUDED, StressNgAll, read_metrics
+from latenz.loads import STRESSORS
+from latenz.loads.stress_ng import EXCLUDED, StressNgAll, read_metrics
 
 
 def load(folder, kind, planned_s=3, **settings):

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from latenz.control import ACCOUNT_FILE
 from latenz.model import Deadline, Metadata, Reported, SampleSet, TimeBase, WorstSample
 from latenz.report import open_runs, write_report
+from latenz.robot_account import ACCOUNT_FILE
 from latenz.store.run import RunWriter
 
 HOSTILE = (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from latenz.explain.model import InterruptPath, PathFile, Segment
 from latenz.model import Metadata, SampleSet, TimeBase
+from latenz.path.model import InterruptPath, PathFile, Segment
 from latenz.report import open_runs, write_report
 from latenz.store.run import RunWriter
 

@@ -5,12 +5,12 @@ import shutil
 
 import pytest
 
-from latenz.control import controls
 from latenz.errors import BadInput
 from latenz.hypervisor.store import stored
 from latenz.importers.opening import open_sample_sets
 from latenz.model import Metadata, SampleSet, TimeBase
 from latenz.report.runs import _open_run
+from latenz.robot_account import controls
 from latenz.store.run import Run, RunWriter
 from latenz.traces.runs import of_run
 

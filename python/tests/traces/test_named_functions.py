@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from latenz.boards import images
-from latenz.explain import symbols
-from latenz.explain.symbols import SymbolTable
+from latenz.path import symbols
+from latenz.path.symbols import SymbolTable
 from latenz.traces.causes import Cause
 from latenz.traces.explaining import explain
 from latenz.traces.opening import open_trace

@@ -3,11 +3,11 @@
 import json
 from typing import Any, Literal
 
+from latenz.loads.base import Stressor
 from latenz.measuring.settings import StressorSettings
 from latenz.obstacle import Obstacle, missing_own_program
 from latenz.programs import own_program
 from latenz.settings import format_cpu_list
-from latenz.stress.base import Stressor
 
 _PROGRAM = "latenz-cpu-load"
 

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latenz.errors import BadInput
-from latenz.explain.cutting import paths
-from latenz.explain.model import PathFile
-from latenz.explain.recording import Accessed, Block, Ran, read_recording
-from latenz.explain.software import Program, Software, Term
-from latenz.explain.symbols import SymbolTable
+from latenz.path.cutting import paths
+from latenz.path.model import PathFile
+from latenz.path.recording import Accessed, Block, Ran, read_recording
+from latenz.path.software import Program, Software, Term
+from latenz.path.symbols import SymbolTable
 
 NOP, ERET, WFI = (bytes.fromhex(each) for each in ("1f2003d5", "e0039fd6", "7f2003d5"))
 XEN = SymbolTable(

@@ -3,20 +3,20 @@
 from typing import TYPE_CHECKING, Any
 
 from latenz import extensions
-from latenz.measuring.settings import StressorSettings, any_of
-from latenz.stress.base import Stressor
-from latenz.stress.hackbench import Hackbench
-from latenz.stress.kernel_compile import KernelCompile
-from latenz.stress.memory import MemoryLoad
-from latenz.stress.none import NoLoad
-from latenz.stress.spin import Spin
-from latenz.stress.stress_ng import (
+from latenz.loads.base import Stressor
+from latenz.loads.hackbench import Hackbench
+from latenz.loads.kernel_compile import KernelCompile
+from latenz.loads.memory import MemoryLoad
+from latenz.loads.none import NoLoad
+from latenz.loads.spin import Spin
+from latenz.loads.stress_ng import (
     Disk,
     Network,
     StressNgAll,
     StressNgCpu,
     StressNgOneSettings,
 )
+from latenz.measuring.settings import StressorSettings, any_of
 
 _OWN: tuple[type[Stressor[Any]], ...] = (
     *(NoLoad, StressNgCpu, StressNgAll, MemoryLoad, Spin),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from latenz.explain.calibration import Calibration, Comparison, calibrations, compare
-from latenz.explain.model import InterruptPath, PathFile, Segment
-from latenz.explain.software import Term
+from latenz.path.calibration import Calibration, Comparison, calibrations, compare
+from latenz.path.model import InterruptPath, PathFile, Segment
+from latenz.path.software import Term
 
 EQUATION = (Term.IRQ, Term.HYP, Term.OS, Term.USER)
 _COLOURS = {

@@ -7,10 +7,10 @@ import pytest
 from test_path_cutting import SOFTWARE, THROUGH_XEN, ran
 
 from latenz.errors import BadInput
-from latenz.explain.calibration import calibration, calibrations, compare, estimate
-from latenz.explain.cutting import paths
-from latenz.explain.model import PathFile
-from latenz.explain.picture import section, section_for, shown
+from latenz.path.calibration import calibration, calibrations, compare, estimate
+from latenz.path.cutting import paths
+from latenz.path.model import PathFile
+from latenz.path.picture import section, section_for, shown
 
 ALONE = (ran(0x9100), ran(0x8280, 13), ran(0x9000, 4))
 TEXT = """core = "a core"

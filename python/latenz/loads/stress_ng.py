@@ -10,12 +10,12 @@ from pydantic import AfterValidator, Field, model_validator
 
 from latenz.durations import whole_seconds
 from latenz.files import scratch_place
+from latenz.loads.base import PER_CPU, Instances, PerCpu, SettingsT, Stressor
 from latenz.machine import measured_machine
 from latenz.measuring.settings import StressorSettings
 from latenz.obstacle import Obstacle, missing_program
 from latenz.programs import program_version
 from latenz.settings import Size
-from latenz.stress.base import PER_CPU, Instances, PerCpu, SettingsT, Stressor
 
 INSTALL = "apt-get install stress-ng"
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from latenz.errors import BadInput
-from latenz.explain.cutting import paths
-from latenz.explain.model import PathFile
-from latenz.explain.recording import read_recording
-from latenz.explain.software import Software
-from latenz.explain.symbols import SymbolTable
+from latenz.path.cutting import paths
+from latenz.path.model import PathFile
+from latenz.path.recording import read_recording
+from latenz.path.software import Software
+from latenz.path.symbols import SymbolTable
 from latenz.programs import escaped, plugin_arguments
 
 _RECORDING = "path.txt"

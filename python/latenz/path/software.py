@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from latenz.explain.symbols import Symbol, SymbolTable
+from latenz.path.symbols import Symbol, SymbolTable
 from latenz.settings import Settings
 from latenz.toml_file import read_toml
 
@@ -65,7 +65,7 @@ class Description(Settings):
 @cache
 def description(kind: Kind) -> Description:
     """Return the description of a kind of software."""
-    path = Path(str(files("latenz.explain"))) / "software" / f"{kind}.toml"
+    path = Path(str(files("latenz.path"))) / "software" / f"{kind}.toml"
     return read_toml(path, Description, "a description of software").content
 
 

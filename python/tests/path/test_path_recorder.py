@@ -7,10 +7,10 @@ from path_guest import EMULATOR, SAMPLES, TICK_NS, Guest
 
 from latenz.boards import images
 from latenz.errors import BadInput
-from latenz.explain.path import Recorder
-from latenz.explain.recording import Accessed, read_recording
-from latenz.explain.software import Program, Software, Term
-from latenz.explain.symbols import elf_symbols, embedded_symbols
+from latenz.path.recorder import Recorder
+from latenz.path.recording import Accessed, read_recording
+from latenz.path.software import Program, Software, Term
+from latenz.path.symbols import elf_symbols, embedded_symbols
 from latenz.programs import probe_program
 
 pytestmark = pytest.mark.boots

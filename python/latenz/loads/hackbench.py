@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from latenz.engines.cyclictest import INSTALL
+from latenz.loads.base import PER_CPU, Instances, PerCpu, Stressor
 from latenz.measuring.settings import StressorSettings
 from latenz.obstacle import Obstacle, missing_program
-from latenz.stress.base import PER_CPU, Instances, PerCpu, Stressor
 
 _ENDLESS = 2_000_000_000
 _TASKS = 40  # of each group: 20 that send, 20 that receive

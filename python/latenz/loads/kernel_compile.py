@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from latenz.files import is_private_place
+from latenz.loads import compiling
+from latenz.loads.base import PER_CPU, Instances, PerCpu, Stressor
 from latenz.machine import measured_machine
 from latenz.measuring.settings import StressorSettings
 from latenz.obstacle import Obstacle, missing_program
-from latenz.stress import compiling
-from latenz.stress.base import PER_CPU, Instances, PerCpu, Stressor
 
 SOURCE = "LATENZ_KERNEL_SOURCE"
 """Environment variable: folder with the sources of a kernel."""

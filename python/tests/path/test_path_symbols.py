@@ -14,7 +14,7 @@ from path_guest import Guest, call
 from latenz.boards import images
 from latenz.boards.firmware import installed
 from latenz.errors import BadInput
-from latenz.explain.symbols import SymbolTable, elf_symbols, embedded_symbols
+from latenz.path.symbols import SymbolTable, elf_symbols, embedded_symbols
 
 XEN_START = 0x200000
 KNOWN_TO_XEN = (

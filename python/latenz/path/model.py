@@ -8,8 +8,8 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from latenz.errors import BadInput
-from latenz.explain.software import Term
 from latenz.files import replacing
+from latenz.path.software import Term
 
 FILE_NAME = "path.json"
 

@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from latenz.loads.base import Stressor
 from latenz.measuring.settings import StressorSettings
 from latenz.obstacle import Obstacle, missing_own_program
 from latenz.programs import own_program
 from latenz.settings import CpuList, format_cpu_list
-from latenz.stress.base import Stressor
 
 _PROGRAM = "latenz-memory-load"
 

@@ -2,10 +2,10 @@
 
 from typing import Literal
 
+from latenz.loads.base import Stressor
 from latenz.measuring.settings import StressorSettings
 from latenz.obstacle import Obstacle
 from latenz.settings import Duration
-from latenz.stress.base import Stressor
 
 
 class NoneSettings(StressorSettings):

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from latenz import published
 from latenz.errors import BadInput, closest
-from latenz.explain.model import InterruptPath
+from latenz.path.model import InterruptPath
 from latenz.settings import Settings
 from latenz.toml_file import read_toml
 
@@ -116,7 +116,7 @@ class Comparison:
 @cache
 def calibrations() -> dict[str, Calibration]:
     """Return the calibrations that come with Latenz, by their names."""
-    folder = Path(str(files("latenz.explain"))) / "calibration"
+    folder = Path(str(files("latenz.path"))) / "calibration"
     return {path.stem: calibration(path) for path in sorted(folder.glob("*.toml"))}
 
 

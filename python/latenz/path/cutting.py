@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from latenz.explain.model import InterruptPath, Segment
-from latenz.explain.recording import Accessed, Event, Ran
-from latenz.explain.software import Software, Term
+from latenz.path.model import InterruptPath, Segment
+from latenz.path.recording import Accessed, Event, Ran
+from latenz.path.software import Software, Term
 
 _WFI = {bytes.fromhex("7f2003d5"), bytes.fromhex("03f020e3"), bytes.fromhex("30bf")}
 _ERET = bytes.fromhex("e0039fd6")
