@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "mutants.hpp"
 #include "proven.hpp"
@@ -13,10 +15,15 @@ namespace {
 
 using enum Model;
 
-template <class Scenario>
+// Whose bells: the word of `Sleep<Futex>`, or the eventfds of `Sleep<EventFd>`.
+using Word = ExploredBell;
+using Own = ExploredOwnBell;
+
+template <class Scenario, class Bell>
 Report prove_sleep(std::string what, const SleepSetting& setting) {
-  what += ", asleep, " + std::to_string(setting.messages) +
-          (std::is_same_v<Scenario, SleepingExchange> ? " calls" : " messages");
+  what += std::is_same_v<Bell, Own> ? ", asleep by own bells, " : ", asleep, ";
+  what += std::to_string(setting.messages) + " " + Scenario::unit;
+  if (setting.loop) what += ", in loops";
   if (setting.late) what += ", attached to meanwhile";
   if (setting.may_lose()) {
     what += ", crashes " + std::to_string(setting.restarts_of_first) + "+" +
@@ -24,49 +31,84 @@ Report prove_sleep(std::string what, const SleepSetting& setting) {
   }
   return prove(what, setting.model, [&] { return Scenario::run(setting); });
 }
-
-template <std::uint32_t readers>
-Report prove_ring_sleep(const SleepSetting& setting) {
-  return prove_sleep<SleepingRing<readers>>(
+template <class Bell>
+Report prove_mailbox(const SleepSetting& setting) {
+  return prove_sleep<SleepingMailbox<Bell>, Bell>("Mailbox", setting);
+}
+template <class Bell>
+Report prove_exchange(const SleepSetting& setting) {
+  return prove_sleep<SleepingExchange<Bell>, Bell>("Exchange", setting);
+}
+template <class Bell, std::uint32_t readers = 1>
+Report prove_ring(const SleepSetting& setting) {
+  return prove_sleep<SleepingRing<Bell, readers>, Bell>(
       "Ring, 2 slots, " + std::to_string(readers) + " lossless readers", setting);
 }
 
-TEST(ExploredSleep, NoWakeUpIsLost) {
+template <class Bell>
+class ExploredSleep : public testing::Test {};
+#ifdef LATENZ_EXPLORE_C
+using Bells = testing::Types<Word>;
+#else
+using Bells = testing::Types<Word, Own>;
+#endif
+TYPED_TEST_SUITE(ExploredSleep, Bells);
+
+TYPED_TEST(ExploredSleep, NoWakeUpIsLost) {
   for (const Model model : {interleaving, weak}) {
-    prove_sleep<SleepingMailbox>("Mailbox", {model, 2});
-    prove_sleep<SleepingExchange>("Exchange", {model, 1});
+    prove_mailbox<TypeParam>({model, 2});
+    prove_exchange<TypeParam>({model, 1});
   }
-  prove_ring_sleep<1>({interleaving, 3});
+  prove_ring<TypeParam>({interleaving, 3});
 }
 
-TEST(ExploredSleep, OthersAttachMeanwhile) {
+TYPED_TEST(ExploredSleep, OthersAttachMeanwhile) {
   for (const Model model : {interleaving, weak}) {
-    prove_sleep<SleepingMailbox>("Mailbox", {.model = model, .messages = 1, .late = true});
-    prove_sleep<SleepingExchange>("Exchange", {.model = model, .messages = 1, .late = true});
+    prove_mailbox<TypeParam>({.model = model, .messages = 1, .late = true});
+    prove_exchange<TypeParam>({.model = model, .messages = 1, .late = true});
   }
-  prove_ring_sleep<1>({.messages = 3, .late = true});
+  prove_ring<TypeParam>({.messages = 3, .late = true});
 }
 
-TEST(ExploredSleep, CrashesAtEveryAccess) {
+TYPED_TEST(ExploredSleep, CrashesAtEveryAccess) {
   for (const Model model : {interleaving, weak}) {
-    prove_sleep<SleepingMailbox>("Mailbox", {model, 1, 0, 1});
+    prove_mailbox<TypeParam>({model, 1, 0, 1});
   }
-  prove_sleep<SleepingMailbox>("Mailbox", {interleaving, 1, 1, 0});
-  prove_sleep<SleepingExchange>("Exchange", {interleaving, 1, 0, 1});
-  prove_ring_sleep<1>({interleaving, 1, 1, 0});
-  prove_ring_sleep<1>({interleaving, 1, 0, 1});
+  prove_mailbox<TypeParam>({interleaving, 1, 1, 0});
+  prove_exchange<TypeParam>({interleaving, 1, 0, 1});
+  prove_ring<TypeParam>({interleaving, 1, 1, 0});
+  prove_ring<TypeParam>({interleaving, 1, 0, 1});
 }
 
-TEST(ExploredSleep, Farther) {
+TYPED_TEST(ExploredSleep, Farther) {
   if (!far()) GTEST_SKIP() << "LATENZ_EXPLORE=far explores farther, which takes minutes";
   for (const Model model : {interleaving, weak}) {
-    prove_sleep<SleepingExchange>("Exchange", {model, 2});
-    prove_ring_sleep<1>({model, 3});
+    prove_exchange<TypeParam>({model, 2});
+    prove_ring<TypeParam>({model, 3});
   }
-  prove_sleep<SleepingMailbox>("Mailbox", {interleaving, 3});
-  prove_sleep<SleepingMailbox>("Mailbox", {weak, 1, 1, 0});
-  prove_sleep<SleepingExchange>("Exchange", {interleaving, 1, 1, 0});
+  prove_mailbox<TypeParam>({interleaving, 3});
+  prove_mailbox<TypeParam>({weak, 1, 1, 0});
+  prove_exchange<TypeParam>({interleaving, 1, 1, 0});
 }
+
+#ifndef LATENZ_EXPLORE_C
+// A loop of epoll(7) in place of calls that wait: arm, check, wait.
+TEST(ExploredSleepInLoops, NoWakeUpIsLost) {
+  for (const Model model : {interleaving, weak}) {
+    prove_mailbox<Own>({.model = model, .messages = 2, .loop = true});
+    prove_exchange<Own>({.model = model, .messages = 1, .loop = true});
+  }
+  prove_ring<Own>({.messages = 3, .loop = true});
+  prove_mailbox<Own>({.messages = 1, .late = true, .loop = true});
+  prove_ring<Own>({.messages = 3, .late = true, .loop = true});
+}
+
+TEST(ExploredSleepInLoops, CrashesAtEveryAccess) {
+  prove_mailbox<Own>({.messages = 1, .restarts_of_first = 1, .loop = true});
+  prove_mailbox<Own>({.messages = 1, .restarts_of_others = 1, .loop = true});
+  prove_exchange<Own>({.messages = 1, .restarts_of_others = 1, .loop = true});
+}
+#endif
 
 constexpr std::size_t written = icc::detail::data_offset(2, 2) + 60;  // of the mailbox
 
@@ -111,16 +153,18 @@ class FenceLeftOut final : public OfSide {
   std::size_t behind_, or_behind_;
 };
 
-// The reader, about to sleep, takes what it saw before it told so for its last look.
+// The reader, about to sleep, takes what it saw before it told so for its last look at messages,
+// and at its peer unless only the first is left out.
 class LastLookLeftOut final : public OfSide {
  public:
-  LastLookLeftOut() : OfSide(1) {}
+  explicit LastLookLeftOut(bool at_peer = true) : OfSide(1), at_peer_(at_peer) {}
 
  protected:
   void forget() override { tells_ = false; }
   std::uint32_t change(const Access& wanted) override {
     if (is(wanted, Kind::store, asleep_at(1))) tells_ = wanted.value != 0;
-    const bool looks = is(wanted, Kind::load, written) || is(wanted, Kind::load, open_at(0));
+    const bool looks =
+        is(wanted, Kind::load, written) || (at_peer_ && is(wanted, Kind::load, open_at(0)));
     if (tells_ && looks) return wanted.word == written / 4 ? seen_ : 1;
     const std::uint32_t value = perform(wanted);
     if (is(wanted, Kind::load, written)) seen_ = value;
@@ -128,6 +172,7 @@ class LastLookLeftOut final : public OfSide {
   }
 
  private:
+  bool at_peer_;
   bool tells_ = false;
   std::uint32_t seen_ = 0;
 };
@@ -210,66 +255,139 @@ class SleeperNotSeen final : public OfSide {
   std::uint32_t looks_ = 0;
 };
 
-void expect_sleep_caught(const std::string& defect, Mutant&& mutant,
-                         const SleepSetting& setting = {interleaving, 2}) {
-  expect_caught("Sleep: " + defect, SleepingMailbox::run(setting, &mutant));
+template <class Bell>
+std::string named(const std::string& defect) {
+  return (std::is_same_v<Bell, Own> ? "Sleep by own bells: " : "Sleep: ") + defect;
 }
 
-TEST(MutantOfSleep, WakerWithoutFence) {
-  expect_sleep_caught("waker without full fence", FenceLeftOut(0, written, open_at(0)), {weak, 2});
+template <class Bell>
+void expect_sleep_caught(const std::string& defect, Mutant& mutant,
+                         const SleepSetting& setting = {interleaving, 2}) {
+  expect_caught(named<Bell>(defect), SleepingMailbox<Bell>::run(setting, &mutant));
 }
-TEST(MutantOfSleep, SleeperWithoutFence) {
-  expect_sleep_caught("sleeper without full fence", FenceLeftOut(1, asleep_at(1), asleep_at(1)),
-                      {weak, 2});
+
+template <class Bell>
+class MutantOfSleep : public testing::Test {};
+TYPED_TEST_SUITE(MutantOfSleep, Bells);
+
+TYPED_TEST(MutantOfSleep, WakerWithoutFence) {
+  auto mutant = FenceLeftOut(0, written, open_at(0));
+  expect_sleep_caught<TypeParam>("waker without full fence", mutant, {weak, 2});
 }
-TEST(MutantOfSleep, LastLookLeftOut) {
-  expect_sleep_caught("sleeper without last look", LastLookLeftOut());
+TYPED_TEST(MutantOfSleep, SleeperWithoutFence) {
+  auto mutant = FenceLeftOut(1, asleep_at(1), asleep_at(1));
+  expect_sleep_caught<TypeParam>("sleeper without full fence", mutant, {weak, 2});
 }
-TEST(MutantOfSleep, RingsReadWhenItSleeps) {
+TYPED_TEST(MutantOfSleep, LastLookLeftOut) {
+  auto mutant = LastLookLeftOut();
+  expect_sleep_caught<TypeParam>("sleeper without last look", mutant);
+}
+TEST(MutantOfSleepByWord, RingsReadWhenItSleeps) {
   // whatever the kernel finds is what is slept on
-  expect_sleep_caught("rings read behind the last look",
-                      loads(rings_at(0), 1, [](std::uint32_t) { return 0U; }));
+  auto mutant = loads(rings_at(0), 1, [](std::uint32_t) { return 0U; });
+  expect_sleep_caught<Word>("rings read behind the last look", mutant);
 }
-TEST(MutantOfSleep, RingsReadBehindTheFence) {
-  expect_sleep_caught("rings read between the fence and the last look", RingsReadBehindTheFence(),
-                      {weak, 2});
+TEST(MutantOfSleepByWord, RingsReadBehindTheFence) {
+  auto mutant = RingsReadBehindTheFence();
+  expect_sleep_caught<Word>("rings read between the fence and the last look", mutant, {weak, 2});
 }
-TEST(MutantOfSleep, LooksForSleepersBeforeItStores) {
-  expect_sleep_caught("waker looks who sleeps before it stores", StoredBehindTheRing(false));
+TYPED_TEST(MutantOfSleep, LooksForSleepersBeforeItStores) {
+  auto mutant = StoredBehindTheRing(false);
+  expect_sleep_caught<TypeParam>("waker looks who sleeps before it stores", mutant);
 }
-TEST(MutantOfSleep, RingsBeforeItStores) {
-  expect_sleep_caught("waker rings before it stores", StoredBehindTheRing(true));
+TYPED_TEST(MutantOfSleep, RingsBeforeItStores) {
+  auto mutant = StoredBehindTheRing(true);
+  expect_sleep_caught<TypeParam>("waker rings before it stores", mutant);
 }
-TEST(MutantOfSleep, RingWithoutCount) {
-  expect_sleep_caught("ring without count", Changed([](const Access& wanted) {
-                        return is(wanted, Kind::store, rings_at(0)) ? 0 : perform(wanted);
-                      }));
+TEST(MutantOfSleepByWord, RingWithoutCount) {
+  auto mutant = Changed([](const Access& wanted) {
+    return is(wanted, Kind::store, rings_at(0)) ? 0 : perform(wanted);
+  });
+  expect_sleep_caught<Word>("ring without count", mutant);
 }
-TEST(MutantOfSleep, RingWithoutWake) {
-  expect_sleep_caught("ring without wake", Changed([](const Access& wanted) {
-                        const bool wakes = is(wanted, Kind::choice, rings_at(0)) && thread() == 0;
-                        return wakes ? 1 : perform(wanted);
-                      }));
+TYPED_TEST(MutantOfSleep, RingWithoutWake) {
+  auto mutant = Changed([](const Access& wanted) {
+    const bool wakes = is(wanted, Kind::choice, rings_at(0)) && thread() == 0;
+    return wakes ? 1 : perform(wanted);
+  });
+  expect_sleep_caught<TypeParam>("ring without wake", mutant);
 }
-TEST(MutantOfSleep, AsleepNeverTold) {
-  expect_sleep_caught("asleep never told", Changed([](const Access& wanted) {
-                        return is(wanted, Kind::store, asleep_at(1)) ? 0 : perform(wanted);
-                      }));
+TYPED_TEST(MutantOfSleep, AsleepNeverTold) {
+  auto mutant = Changed([](const Access& wanted) {
+    return is(wanted, Kind::store, asleep_at(1)) ? 0 : perform(wanted);
+  });
+  expect_sleep_caught<TypeParam>("asleep never told", mutant);
 }
-TEST(MutantOfSleep, LeavesWithoutRing) {
-  expect_sleep_caught("leaves without ring", SleeperNotSeen(0, open_at(0), 0));
+TYPED_TEST(MutantOfSleep, LeavesWithoutRing) {
+  auto mutant = SleeperNotSeen(0, open_at(0), 0);
+  expect_sleep_caught<TypeParam>("leaves without ring", mutant);
 }
-TEST(MutantOfSleep, RestartsWithoutRing) {
+TYPED_TEST(MutantOfSleep, RestartsWithoutRing) {
   // its predecessor died between the message and the ring
-  expect_sleep_caught("restarts without ring", SleeperNotSeen(0, open_at(0), 1),
-                      {interleaving, 2, 1, 0});
+  auto mutant = SleeperNotSeen(0, open_at(0), 1);
+  expect_sleep_caught<TypeParam>("restarts without ring", mutant, {interleaving, 2, 1, 0});
 }
-TEST(MutantOfSleep, AttachingReaderOfARingMovesWithoutRing) {
+TYPED_TEST(MutantOfSleep, AttachingReaderOfARingMovesWithoutRing) {
   // it goes on to the newest message once more when the writer waits for it already
   SleeperNotSeen mutant(1, open_at(1), 1, 1);
-  expect_caught("Sleep: attaching reader of a ring moves without ring",
-                SleepingRing<1>::run({.messages = 4, .late = true}, &mutant));
+  expect_caught(named<TypeParam>("attaching reader of a ring moves without ring"),
+                SleepingRing<TypeParam, 1>::run({.messages = 4, .late = true}, &mutant));
 }
+
+#ifndef LATENZ_EXPLORE_C
+// The reader forgets rings when it waits, in place of before it is seen asleep.
+class SilencedWhenItWaits final : public OfSide {
+ public:
+  SilencedWhenItWaits() : OfSide(1) {}
+
+ protected:
+  std::uint32_t change(const Access& wanted) override {
+    const std::uint32_t value = perform(wanted);
+    const bool silences = is(wanted, Kind::choice, asleep_at(1));
+    const bool waits = is(wanted, Kind::choice, beats_at(1));
+    return silences || waits ? 1 : value;
+  }
+};
+
+TEST(MutantOfSleepByOwnBells, SilencedBehindTheLastLook) {
+  SilencedWhenItWaits mutant;
+  expect_sleep_caught<Own>("silenced behind the last look", mutant);
+}
+TEST(MutantOfSleepByOwnBells, InALoopSilencedBehindTheCheck) {
+  SilencedWhenItWaits mutant;
+  expect_sleep_caught<Own>("in a loop, silenced behind the check", mutant,
+                           {.messages = 2, .loop = true});
+}
+TEST(MutantOfSleepByOwnBells, InALoopNotChecked) {
+  LastLookLeftOut mutant(false);
+  expect_sleep_caught<Own>("in a loop, armed and not checked", mutant,
+                           {.messages = 2, .loop = true});
+}
+TEST(MutantOfSleepByOwnBells, TakenIntoUseWithoutRing) {
+  // its predecessor died between the message and the ring; attaching itself rings nobody yet
+  SleeperNotSeen mutant(0, open_at(0), 1, 1);
+  expect_sleep_caught<Own>("taken into use without ring", mutant, {interleaving, 2, 1, 0});
+}
+TEST(MutantOfSleepByOwnBells, OnlyTheFirstSleeperIsRung) {
+  class OnlyTheFirst final : public OfSide {
+   public:
+    OnlyTheFirst() : OfSide(0) {}
+
+   protected:
+    void forget() override { rung_ = false; }
+    std::uint32_t change(const Access& wanted) override {
+      const std::uint32_t value = perform(wanted);
+      return is(wanted, Kind::choice, rings_at(0)) && std::exchange(rung_, true) ? 1 : value;
+    }
+
+   private:
+    bool rung_ = false;
+  };
+  OnlyTheFirst mutant;
+  expect_caught(named<Own>("only the first sleeper is rung"),
+                SleepingRing<Own, 2>::run({.messages = 1}, &mutant));
+}
+#endif
 
 }  // namespace
 }  // namespace latenz::explorer

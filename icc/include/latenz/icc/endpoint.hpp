@@ -103,20 +103,56 @@ class Endpoint {
     Access<P>::store_release(side_->presence.epoch, epoch_);
   }
 
-  /// Wakes those of the sides [first, end) that sleep, all of which sleep on this side's word.
-  /// After a store that they may be waiting for: of the fence here and the one of `sleep`, one
-  /// comes first. Either a sleeper sees that store at its last look, or it is seen here to be
-  /// asleep.
-  void ring(Side* first, const Side* end) noexcept {
+  /// Wakes those of the sides [first, end) that sleep. After a store that they may be waiting for:
+  /// of the fence here and the one of `tell_asleep`, one comes first. Either a sleeper sees that
+  /// store at its last look, or it is seen here to be asleep.
+  void ring(Side* sides, std::uint32_t first, std::uint32_t end) noexcept {
     P::Order::full_fence();
-    for (Side* side = first; side != end; ++side) {
-      if (Access<P>::load_relaxed(side->pulse.asleep) != 0) {
-        std::uint32_t& rings = side_->pulse.rings;
+    bool counted = false;
+    for (std::uint32_t side = first; side != end; ++side) {
+      if (Access<P>::load_relaxed(sides[side].pulse.asleep) == 0) {
+        continue;
+      }
+      std::uint32_t& rings = side_->pulse.rings;
+      if (!counted) {
         Access<P>::store_relaxed(rings, Access<P>::load_relaxed(rings) + 1);
-        P::Wait::Bell::wake(rings);
+        counted = true;
+      }
+      if constexpr (OwnBells<typename P::Wait>) {
+        bell_.ring(side);
+      } else {
+        P::Wait::Bell::wake(rings);  // all of them sleep on this word
         return;
       }
     }
+  }
+
+  [[nodiscard]] auto& bell() noexcept { return bell_; }
+  [[nodiscard]] const auto& bell() const noexcept { return bell_; }
+
+  /// Tells that this side wants to be woken. What is looked at from here on is the last look: what
+  /// comes after it rings.
+  void tell_asleep() noexcept {
+    if constexpr (OwnBells<typename P::Wait>) {
+      bell_.silence();  // before this side is seen asleep: no ring that is meant for this sleep
+    }
+    Access<P>::store_relaxed(side_->pulse.asleep, 1);
+    P::Order::full_fence();
+  }
+  void tell_awake() noexcept { Access<P>::store_relaxed(side_->pulse.asleep, 0); }
+
+  /// What has become of the peer.
+  [[nodiscard]] Result look_at(const Peer<P>& peer) const noexcept {
+    if (formatted_anew()) {
+      return Result::layout_changed;
+    }
+    if (peer.known_epoch() == 0) {
+      return Result::ok;
+    }
+    if (peer.epoch() != peer.known_epoch()) {
+      return Result::peer_restarted;
+    }
+    return peer.open() ? Result::ok : Result::peer_gone;
   }
 
   [[nodiscard]] bool is_restart() const noexcept { return epoch_ != 1; }
@@ -183,13 +219,15 @@ class Endpoint {
   /// seen by the last look (`ring`).
   template <class Ready, Deadline D>
   void sleep(const Peer<P>& peer, Ready& ready, D& deadline) noexcept {
-    const std::uint32_t rings = Access<P>::load_relaxed(peer.rings());
-    Access<P>::store_relaxed(side_->pulse.asleep, 1);
-    P::Order::full_fence();
-    if (!ready() && look_at(peer) == Result::ok) {
-      P::Wait::Bell::wait(peer.rings(), rings, longest_sleep_ns(deadline));
+    std::uint32_t rings = 0;
+    if constexpr (!OwnBells<typename P::Wait>) {
+      rings = Access<P>::load_relaxed(peer.rings());
     }
-    Access<P>::store_relaxed(side_->pulse.asleep, 0);
+    tell_asleep();
+    if (!ready() && look_at(peer) == Result::ok) {
+      bell_.wait(peer.rings(), rings, longest_sleep_ns(deadline));
+    }
+    tell_awake();
   }
 
   template <Deadline D>
@@ -209,19 +247,6 @@ class Endpoint {
     return look_at(peer);
   }
 
-  [[nodiscard]] Result look_at(const Peer<P>& peer) const noexcept {
-    if (formatted_anew()) {
-      return Result::layout_changed;
-    }
-    if (peer.known_epoch() == 0) {
-      return Result::ok;
-    }
-    if (peer.epoch() != peer.known_epoch()) {
-      return Result::peer_restarted;
-    }
-    return peer.open() ? Result::ok : Result::peer_gone;
-  }
-
   /// Whether the peer has given no sign of life for long.
   static bool is_silent(const Peer<P>& peer, std::uint32_t& heard,
                         std::uint32_t& silent_beats) noexcept {
@@ -237,6 +262,7 @@ class Endpoint {
   std::uint32_t epoch_ = 0;
   std::uint32_t beats_ = 0;
   std::uint32_t dropped_ = 0;
+  [[no_unique_address]] KeptBell<typename P::Wait>::Type bell_;
 };
 
 /// Whether a channel of this shape can be in this memory.
@@ -300,6 +326,47 @@ class Openable : public Endpoint<P> {
     }
   }
 
+  /// Gives this side the channel's bells (`EventFds<Channel>`), and rings for those who sleep
+  /// already: first of all, since until then it rings for nobody. Wait-free.
+  template <class Bells>
+  void use_bells(const Bells& all) noexcept
+    requires(OwnBells<typename P::Wait>)
+  {
+    static_assert(Bells::sides == 1 + Channel::shape.readers, "another channel's bells");
+    Side* const sides = this->first_side(Channel::shape);
+    this->bell() = {all, static_cast<std::uint32_t>(this->own_side() - sides)};
+    notify();
+  }
+
+  /// What a loop of poll(2) or epoll(7) waits for, behind `arm`; -1 before `use_bells`.
+  [[nodiscard]] int fd() const noexcept
+    requires(OwnBells<typename P::Wait>)
+  {
+    return this->bell().fd();
+  }
+
+  /// For a loop that waits by itself: arm, check, wait. From here on all that a waiting call waits
+  /// for makes `fd()` readable, until the next `arm`. `ok`: now check by a `try_` call, and wait
+  /// for `fd()` if it finds nothing. `peer_gone`, `peer_restarted`, `layout_changed`: check, but do
+  /// not wait. Wait-free, with a system call.
+  Result arm() noexcept
+    requires(OwnBells<typename P::Wait>)
+  {
+    this->tell_asleep();
+    if constexpr (requires(const Self& self) { self.peer(); }) {
+      return this->look_at(static_cast<Self&>(*this).peer());
+    } else {
+      return this->not_yet(Result::ok);
+    }
+  }
+
+  /// Awake: nobody rings any more, which saves the others a system call with each write. Wait-free.
+  void disarm() noexcept
+    requires(OwnBells<typename P::Wait>)
+  {
+    this->tell_awake();
+  }
+
  protected:
   // Protected, not private: an exchange has a class in between.
   // NOLINTBEGIN(bugprone-crtp-constructor-accessibility)
@@ -319,12 +386,11 @@ class Openable : public Endpoint<P> {
     if constexpr (!Sleeping<typename P::Wait>) {
       P::Wait::notify();
     } else if constexpr (Channel::shape.readers != 0) {
-      Side* const first = this->first_side(Channel::shape);
-      Side* const others = first + 1;
-      if (this->own_side() == first) {
-        this->ring(others, others + Channel::shape.readers);
+      Side* const sides = this->first_side(Channel::shape);
+      if (this->own_side() == sides) {
+        this->ring(sides, 1, 1 + Channel::shape.readers);
       } else {
-        this->ring(first, others);
+        this->ring(sides, 0, 1);
       }
     }
   }

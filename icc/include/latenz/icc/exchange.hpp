@@ -82,6 +82,8 @@ class Exchange {
       return word_ >> 24U == (epoch & 0xFFU);
     }
 
+    [[nodiscard]] const detail::Peer<P>& peer() const noexcept { return peer_; }
+
     std::byte* payload_ = nullptr;
     std::uint32_t* shared_word_ = nullptr;
     detail::Peer<P> peer_;

@@ -267,6 +267,8 @@ class Latest {
       this->enter();
     }
 
+    [[nodiscard]] const detail::Peer<P>& peer() const noexcept { return writer_; }
+
     /// Moves to the newest value. The announcement moves only if a value is complete that is newer
     /// than the one seen: so numbers never fall, and what is unchanged stays protected.
     Freshness advance() noexcept {

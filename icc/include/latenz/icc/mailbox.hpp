@@ -111,6 +111,8 @@ class Mailbox {
       this->enter();
     }
 
+    [[nodiscard]] const detail::Peer<P>& peer() const noexcept { return reader_; }
+
     void put(const T& message) noexcept {
       count_ = (count_ + 1) & count_mask;
       A::write(slot_.payload, &message, sizeof message);
@@ -177,6 +179,7 @@ class Mailbox {
       this->enter();
     }
 
+    [[nodiscard]] const detail::Peer<P>& peer() const noexcept { return writer_; }
     [[nodiscard]] std::uint32_t look() const noexcept { return A::load_acquire(*slot_.written); }
     [[nodiscard]] bool fresh(std::uint32_t written) const noexcept {
       return (written & count_mask) != count_;

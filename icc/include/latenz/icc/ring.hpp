@@ -416,6 +416,8 @@ class Ring {
       this->notify();
     }
 
+    [[nodiscard]] const detail::Peer<P>& peer() const noexcept { return writer_; }
+
     void go_to_newest() noexcept {
       number_ = A::load_acquire(data_.head());
       seen_ = number_;

@@ -80,7 +80,12 @@ struct WaitHook : Spin {
 ///   wait(word, value, longest_ns)   sleeps while `word` in shared memory has this value, until
 ///                                   `wake`, at most so long; may return early
 ///   wake(word)                      wakes all who sleep on this word
-/// under Linux `Futex` (linux_wait.hpp).
+/// under Linux `Futex` (linux_wait.hpp). Or each side has a bell of its own, outside the memory,
+/// which stays rung until it is silenced; then `Bell` is an object, which each endpoint is given by
+/// `use_bells`, and provides in place of `wake`
+///   silence()                       forgets rings so far
+///   ring(side)                      rings the bell of the side of this number
+/// under Linux `EventFd` (linux_eventfd.hpp).
 ///
 /// Nobody sleeps longer than `longest_ns` without a look: so a dead peer is noticed, and so is what
 /// comes from a peer that does not ring because its policy is another one, or its processor cannot.
@@ -100,7 +105,7 @@ struct Sleep {
   /// Where there is nobody yet who could ring.
   static void pause() noexcept {
     std::uint32_t nobodys = 0;
-    Bell::wait(nobodys, 0, longest_ns < 1'000'000 ? longest_ns : 1'000'000);
+    Bell{}.wait(nobodys, 0, longest_ns < 1'000'000 ? longest_ns : 1'000'000);
   }
 };
 
@@ -109,6 +114,20 @@ namespace detail {
 /// Whether a wait policy sleeps.
 template <class WaitPolicy>
 concept Sleeping = requires { typename WaitPolicy::Bell; };
+
+/// Whether each side has a bell of its own.
+template <class WaitPolicy>
+concept OwnBells = Sleeping<WaitPolicy> && requires(WaitPolicy::Bell bell) { bell.ring(0U); };
+
+/// What an endpoint keeps of the bells: nothing if they are words in shared memory.
+template <class WaitPolicy>
+struct KeptBell {
+  struct Type {};
+};
+template <Sleeping WaitPolicy>
+struct KeptBell<WaitPolicy> {
+  using Type = WaitPolicy::Bell;
+};
 
 }  // namespace detail
 
