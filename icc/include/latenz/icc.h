@@ -123,8 +123,8 @@ static inline void licc_read_words(void* own, const void* shared, size_t bytes) 
 /* How a call ended; as latenz::icc::Result. */
 typedef enum {
   LATENZ_ICC_OK,
-  LATENZ_ICC_TIMEOUT,        /* the deadline passed */
-  LATENZ_ICC_PEER_GONE,      /* the peer left; or, without deadline, gave no sign of life for long */
+  LATENZ_ICC_TIMEOUT,   /* the deadline passed */
+  LATENZ_ICC_PEER_GONE, /* the peer left; or, without deadline, gave no sign of life for long */
   LATENZ_ICC_PEER_RESTARTED, /* the peer began anew; nothing was delivered; call again */
   LATENZ_ICC_EMPTY,          /* `try_`: nothing is there */
   LATENZ_ICC_FULL,           /* `try_`: what was written before is not taken yet */
@@ -259,9 +259,20 @@ static inline void licc_put_field(licc_line* line, const latenz_icc_field* field
 /* Writes one line that says what is wrong, ended by 0, cut off at `bytes`; returns its length. */
 static inline size_t latenz_icc_describe(const latenz_icc_problem* problem, char* text,
                                          size_t bytes) {
-  static const char* const subjects[] = {
-      "",       "", "", "ABI version", "bytes of a line", "kind of channel", "", "number of fields",
-      "size of the payload", "", "number of readers", "number of slots", "size of the channel", ""};
+  static const char* const subjects[] = {"",
+                                         "",
+                                         "",
+                                         "ABI version",
+                                         "bytes of a line",
+                                         "kind of channel",
+                                         "",
+                                         "number of fields",
+                                         "size of the payload",
+                                         "",
+                                         "number of readers",
+                                         "number of slots",
+                                         "size of the channel",
+                                         ""};
   licc_line line = {text, bytes, 0};
   switch (problem->flaw) {
     case LATENZ_ICC_NO_FLAW:
@@ -301,6 +312,30 @@ static inline size_t latenz_icc_describe(const latenz_icc_problem* problem, char
   }
   if (bytes != 0) text[line.length] = '\0';
   return line.length;
+}
+
+/* ---- lists and text in a payload, as latenz::icc::FixedVector and FixedString ---- */
+
+/* Elements or bytes that are there: `LATENZ_ICC_SIZE(plan.joints)`. The count is read once, and one
+ * that does not fit is of damaged memory or a peer that errs: then nothing is there. */
+#define LATENZ_ICC_SIZE(list) licc_list_size(&(list).count, LATENZ_ICC_CAPACITY(list))
+#define LATENZ_ICC_CAPACITY(list) ((uint32_t)(sizeof(list).items / sizeof(list).items[0]))
+/* Puts a text, which ends at a 0, into one: false if it is too long; then nothing has changed. */
+#define LATENZ_ICC_SET_TEXT(list, text) \
+  licc_set_text(&(list).count, (list).items, LATENZ_ICC_CAPACITY(list), (text))
+
+static inline uint32_t licc_list_size(const uint32_t* count, uint32_t capacity) {
+  const uint32_t read = *(const volatile uint32_t*)count;
+  return read <= capacity ? read : 0u;
+}
+static inline bool licc_set_text(uint32_t* count, char* items, uint32_t capacity,
+                                 const char* text) {
+  uint32_t length = 0;
+  while (length <= capacity && text[length] != '\0') ++length;
+  if (length > capacity) return false;
+  memcpy(items, text, length);
+  *count = length;
+  return true;
 }
 
 /* ---- the part that all channels have in common ---- */
@@ -752,8 +787,7 @@ static inline latenz_icc_result licc_mailbox_take(latenz_icc_mailbox* self, void
   return LATENZ_ICC_OK;
 }
 /* A message that was there before the call may be one of an incarnation that is no more. */
-static inline latenz_icc_result licc_mailbox_take_waiting(latenz_icc_mailbox* self,
-                                                          void* message) {
+static inline latenz_icc_result licc_mailbox_take_waiting(latenz_icc_mailbox* self, void* message) {
   const uint32_t now = licc_peer_epoch(&self->peer);
   if (self->seen >> 24 != (now & 0xFFu)) {
     licc_mailbox_drop(self);
@@ -1059,8 +1093,7 @@ static inline void latenz_icc_latest_publish(latenz_icc_latest* self) {
   LATENZ_ICC_STORE_RELAXED(licc_at(self->slot, self->number_offset), self->number);
   self->slot = NULL;
   self->newest[self->pair] = 1u - self->newest[self->pair];
-  LATENZ_ICC_STORE_RELEASE(licc_at(self->control, 8u + 4u * self->pair),
-                           self->newest[self->pair]);
+  LATENZ_ICC_STORE_RELEASE(licc_at(self->control, 8u + 4u * self->pair), self->newest[self->pair]);
   self->latest = self->pair;
   LATENZ_ICC_STORE_RELEASE(licc_at(self->control, 4), self->pair + 1u);
   LATENZ_ICC_STORE_RELEASE(licc_at(self->control, 0), self->number);
@@ -1115,8 +1148,8 @@ static inline bool latenz_icc_latest_read(latenz_icc_latest* self, void* value) 
   LATENZ_ICC_READ(value, self->slot, self->bytes);
   return true;
 }
-/* The newest value where it stands; null: nothing has been written yet. It stays as it is until this
- * reader's next call. Wait-free. */
+/* The newest value where it stands; null: nothing has been written yet. It stays as it is until
+ * this reader's next call. Wait-free. */
 static inline const void* latenz_icc_latest_view(latenz_icc_latest* self) {
   return licc_latest_advance(self) == LATENZ_ICC_NOTHING ? NULL : self->slot;
 }
@@ -1271,8 +1304,8 @@ static inline latenz_icc_result latenz_icc_ring_try_write(latenz_icc_ring* self,
   licc_ring_put(self, message, 1);
   return LATENZ_ICC_OK;
 }
-/* Writes as many of `*count` messages as there are slots known to be free, all at once: `ok` and how
- * many in `*count`, at least one; `full` if none is free. Wait-free. */
+/* Writes as many of `*count` messages as there are slots known to be free, all at once: `ok` and
+ * how many in `*count`, at least one; `full` if none is free. Wait-free. */
 static inline latenz_icc_result latenz_icc_ring_try_write_some(latenz_icc_ring* self,
                                                                const void* messages,
                                                                uint32_t* count) {
@@ -1383,8 +1416,8 @@ static inline latenz_icc_result licc_ring_copy(latenz_icc_ring* self, void* mess
   }
   return licc_ring_finish(self, count);
 }
-/* Reads the next message: `ok`, `empty`, `peer restarted`, `busy` if the writer has left this reader
- * behind (attach anew). Wait-free. */
+/* Reads the next message: `ok`, `empty`, `peer restarted`, `busy` if the writer has left this
+ * reader behind (attach anew). Wait-free. */
 static inline latenz_icc_result latenz_icc_ring_try_read(latenz_icc_ring* self, void* message) {
   const latenz_icc_result result = licc_ring_look(self);
   return result == LATENZ_ICC_OK ? licc_ring_copy(self, message, 1) : result;
@@ -1425,8 +1458,8 @@ static inline latenz_icc_result latenz_icc_ring_try_take(latenz_icc_ring* self,
   self->held = result == LATENZ_ICC_OK;
   return result;
 }
-/* Gives the slot taken last back: `ok`, `empty` if none was taken, `busy` if what was read there may
- * be torn, since the writer has left this reader behind meanwhile. Wait-free. */
+/* Gives the slot taken last back: `ok`, `empty` if none was taken, `busy` if what was read there
+ * may be torn, since the writer has left this reader behind meanwhile. Wait-free. */
 static inline latenz_icc_result latenz_icc_ring_release(latenz_icc_ring* self) {
   return self->held ? licc_ring_finish(self, 1) : LATENZ_ICC_EMPTY;
 }

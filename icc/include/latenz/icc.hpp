@@ -6,6 +6,7 @@
 #include "latenz/icc/clock.hpp"
 #include "latenz/icc/deadline.hpp"
 #include "latenz/icc/exchange.hpp"
+#include "latenz/icc/fixed.hpp"
 #include "latenz/icc/latest.hpp"
 #include "latenz/icc/mailbox.hpp"
 #include "latenz/icc/platform.hpp"

@@ -65,11 +65,14 @@ def test_first_program_has_less_than_25_lines_a_side_and_prints_what_is_printed(
     assert run_robot(folder) == sorted(printed_after("prints, in either order").splitlines())
 
 
-def test_plan_prints_what_is_printed(programs):
+@pytest.mark.parametrize(
+    ("name", "heading"), [("plan", "## Planning a region"), ("plan_path", "### Lists and text")]
+)
+def test_program_prints_what_is_printed(programs, name, heading):
     folder, include = programs
-    compile_or_fail("g++", *FLAGS, include, folder / "plan.cpp", "-o", folder / "plan")
-    done = subprocess.run(folder / "plan", capture_output=True, text=True, check=True)
-    assert done.stdout == printed_after("\nprints\n")
+    compile_or_fail("g++", *FLAGS, include, folder / f"{name}.cpp", "-o", folder / name)
+    done = subprocess.run(folder / name, capture_output=True, text=True, check=True)
+    assert done.stdout == printed_after(heading)
 
 
 @pytest.mark.parametrize("compiler", [A53, R5], ids=("a53", "r5"))

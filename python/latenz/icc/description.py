@@ -14,7 +14,10 @@ from latenz.toml_file import TomlFile, read_toml
 
 MOST_MEMBERS = 32
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
-_SPELLING = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)((?:\[[1-9][0-9]{0,5}\])*)")
+_NAME = r"([A-Za-z_][A-Za-z0-9_]*)"
+_SPELLING = re.compile(
+    rf"{_NAME}(?:<(?:{_NAME}, *)?([1-9][0-9]{{0,5}})>)?((?:\[[1-9][0-9]{{0,5}}\])*)"
+)
 _KEYWORDS = frozenset(
     """
     alignas alignof and asm auto bitand bitor bool break case catch char class compl concept
@@ -59,7 +62,7 @@ class Member:
     """A member of a struct: an array of one dimension or more, or none."""
 
     name: str
-    type: "Leaf | Struct"
+    type: "Leaf | Struct | Fixed"
     dimensions: tuple[int, ...]
 
     @property
@@ -97,6 +100,26 @@ class Struct:
     def size(self) -> int:
         """Bytes, with the padding at its end."""
         return _round_up(self.offsets[-1] + self.members[-1].size, self.alignment)
+
+
+@dataclass(frozen=True)
+class Fixed(Struct):
+    """A list of varying length: a count and room for items; of `char` it is text."""
+
+    @property
+    def element(self) -> "Leaf | Struct | Fixed":
+        """What it is a list of."""
+        return self.members[1].type
+
+    @property
+    def capacity(self) -> int:
+        """Items that there is room for."""
+        return self.members[1].dimensions[0]
+
+
+def _fixed(element: "Leaf | Struct | Fixed", capacity: int) -> Fixed:
+    count, items = Member("count", LEAVES["uint32"], ()), Member("items", element, (capacity,))
+    return Fixed("", (count, items))
 
 
 @dataclass(frozen=True)
@@ -229,11 +252,8 @@ def read_description(path: Path) -> Description:
 def _check_name(file: TomlFile[_File], place: tuple[str, ...], taken: set[str]) -> None:
     name = place[-1]
     if not _IDENTIFIER.fullmatch(name) or "__" in name or name in _KEYWORDS:
-        what, remedy = (
-            f"'{name}' is not a name in C and C++",
-            "a letter, then letters, digits and _",
-        )
-    elif name in LEAVES:
+        what, remedy = f"'{name}' is no name in C and C++", "a letter, then letters, digits and _"
+    elif name in LEAVES or (place[0] == "types" and place[1:] in (("string",), ("vector",))):
         what, remedy = f"'{name}' is a type already", "choose another name"
     elif name in taken:
         what, remedy = f"'{name}' is a type and a channel", "choose another name for one of them"
@@ -275,24 +295,20 @@ def _member(
 ) -> Member:
     _check_name(file, place, set())
     spelled = _SPELLING.fullmatch(text)
-    example = "as in uint32, float64[6], or the name of a type above"
+    example = "as in uint32, float64[6], vector<float32, 6>, string<16>, or a type above"
     if spelled is None:
-        raise BadInput(f"'{text}' is not a type", file.where(place), example)
-    base, arrays = spelled[1], tuple(int(each) for each in re.findall(r"\d+", spelled[2]))
-    kind = LEAVES.get(base) or known.get(base)
-    if kind is None:
-        remedy = (
-            {
-                "bool": "use uint8: bytes other than 0 and 1 are undefined as bool",
-                "float": "say float32",
-                "double": "say float64",
-                "int": "say int32",
-                "long": "say int32 or int64: long differs between processors",
-            }.get(base)
-            or closest(base, [*LEAVES, *known])
-            or example
-        )
-        raise BadInput(f"there is no type '{base}'", file.where(place), remedy)
+        raise BadInput(f"'{text}' is no type", file.where(place), example)
+    base, element, capacity = spelled[1], spelled[2], spelled[3]
+    arrays = tuple(int(each) for each in re.findall(r"\d+", spelled[4]))
+    kind: Leaf | Struct
+    if capacity is None:
+        kind = _known(file, place, base, known, example)
+    elif base == "vector" and element is not None:
+        kind = _fixed(_known(file, place, element, known, example), int(capacity))
+    elif base == "string" and element is None:
+        kind = _fixed(LEAVES["char"], int(capacity))
+    else:
+        raise BadInput(f"'{text}' is no type", file.where(place), example)
     size = kind.size
     for count in arrays:
         size *= count
@@ -301,6 +317,29 @@ def _member(
             f"'{text}' has {size} bytes", file.where(place), f"at most {LARGEST_PAYLOAD}"
         )
     return Member(place[-1], kind, arrays)
+
+
+def _known(
+    file: TomlFile[_File], place: tuple[str, ...], name: str, known: dict[str, Struct], example: str
+) -> Leaf | Struct:
+    """Return the type of this name."""
+    kind = LEAVES.get(name) or known.get(name)
+    if kind is not None:
+        return kind
+    remedy = (
+        {
+            "bool": "use uint8: bytes other than 0 and 1 are undefined as bool",
+            "float": "say float32",
+            "double": "say float64",
+            "int": "say int32",
+            "long": "say int32 or int64: long differs between processors",
+            "string": "say how long it may be: string<16>",
+            "vector": "say of what and how many: vector<float32, 6>",
+        }.get(name)
+        or closest(name, [*LEAVES, *known])
+        or example
+    )
+    raise BadInput(f"there is no type '{name}'", file.where(place), remedy)
 
 
 def _channel(

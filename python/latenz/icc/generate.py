@@ -1,8 +1,10 @@
 """Writes what a description says as headers for C99 and for C++20."""
 
 from latenz.icc.description import (
+    LEAVES,
     DescribedChannel,
     Description,
+    Fixed,
     Leaf,
     Member,
     Struct,
@@ -57,11 +59,23 @@ def _cpp_type(channel: DescribedChannel) -> str:
 
 
 def _declaration(member: Member, language: str) -> str:
-    if isinstance(member.type, Leaf):
-        name = member.type.c if language == "c" else member.type.cpp
-    else:
-        name = member.type.name
-    return f"{name} {member.name}{''.join(f'[{count}]' for count in member.dimensions)}"
+    dimensions = "".join(f"[{count}]" for count in member.dimensions)
+    return f"{_spelling(member.type, language)} {member.name}{dimensions}"
+
+
+def _spelling(kind: Leaf | Struct, language: str) -> str:
+    """Return what a language calls a type."""
+    if isinstance(kind, Leaf):
+        return kind.c if language == "c" else kind.cpp
+    if not isinstance(kind, Fixed):
+        return kind.name
+    if language == "c":
+        return (
+            f"struct {{ {' '.join(f'{_declaration(each, language)};' for each in kind.members)} }}"
+        )
+    if kind.element is LEAVES["char"]:
+        return f"latenz::icc::FixedString<{kind.capacity}>"
+    return f"latenz::icc::FixedVector<{_spelling(kind.element, language)}, {kind.capacity}>"
 
 
 def c_header(description: Description) -> str:

@@ -39,6 +39,8 @@ def random_description(seed: int) -> str:
         for member in range(choose.randint(1, 4)):
             earlier = [f"T{i}" for i in range(max(0, index - 3), index)]
             base = choose.choice(earlier if earlier and choose.random() < 0.4 else LEAVES)
+            if choose.random() < 0.3:
+                base = choose.choice((f"vector<{base}, {choose.randint(1, 5)}>", "string<7>"))
             lines.append(f'm{member} = "{base}{choose.choice(("", "", "[3]", "[2][2]"))}"')
         types.append("\n".join(lines))
     channels = [f'[channels.c{i}]\nkind = "mailbox"\npayload = "T{i}"' for i in range(8)]
@@ -127,6 +129,41 @@ int main() {
     ]
 
 
+def test_lists_and_text_of_one_language_are_read_by_the_other(run_latenz, tmp_path):
+    """Also those whose count is damaged: then nothing is there."""
+    text = '[types.Plan]\nname = "string<5>"\nangles = "vector<float32, 3>"\n'
+    generated(run_latenz, tmp_path, text + '[channels.c]\nkind="mailbox"\npayload="Plan"\n')
+    (tmp_path / "both.cpp").write_text("""\
+#include <cstdio>
+#include <cstring>
+#include "latenz/icc.h"
+#include "robot.hpp"
+namespace C {
+#include "robot.h"
+}
+int main() {
+  C::Plan in_c = {};
+  robot::Plan plan;
+  std::printf("%d%d ", LATENZ_ICC_SET_TEXT(in_c.name, "reach"),
+              LATENZ_ICC_SET_TEXT(in_c.name, "reach!"));
+  in_c.angles.count = 2;
+  in_c.angles.items[1] = 0.5F;
+  std::memcpy(static_cast<void*>(&plan), &in_c, sizeof plan);
+  std::printf("%.*s %u %.1f ", int(plan.name.size()), plan.name.items, plan.angles.size(),
+              double(plan.angles[1]));
+  for (const std::uint32_t count : {3U, 4U, 0xFFFFFFFFU}) {
+    in_c.angles.count = in_c.name.count = count;
+    std::memcpy(static_cast<void*>(&plan), &in_c, sizeof plan);
+    std::printf("%u%u%u ", LATENZ_ICC_SIZE(in_c.angles), LATENZ_ICC_SIZE(in_c.name),
+                plan.angles.size());
+  }
+}
+""")
+    compiled("g++", "-std=c++20", INCLUDE, tmp_path / "both.cpp", "-o", tmp_path / "both")
+    done = subprocess.run([tmp_path / "both"], capture_output=True, text=True, check=True)
+    assert done.stdout == "10 reach 2 0.5 333 040 000 "
+
+
 TORTURE = ROOT / "icc/tests/torture_languages"
 
 
@@ -165,6 +202,13 @@ WRONG = {
     'a = "Later"': "there is no type 'Later'",
     'class = "uint8"': "'class' is not a name in C and C++",
     'a = "uint64[99][99]"': "has 78408 bytes; at most 65536",
+    'a = "string"': "there is no type 'string'; say how long it may be: string<16>",
+    'a = "string<0>"': "'string<0>' is no type; as in uint32",
+    'a = "string<char, 4>"': "'string<char, 4>' is no type",
+    'a = "vector<uint8>"': "'vector<uint8>' is no type",
+    'a = "vector<bool, 4>"': "there is no type 'bool'; use uint8",
+    'a = "vector<string<4>, 4>"': "'vector<string<4>, 4>' is no type",
+    'a = "vector<uint64, 9000>"': "'vector<uint64, 9000>' has 72008 bytes; at most 65536",
 }
 
 
@@ -178,6 +222,15 @@ def test_what_cannot_be_shared_is_refused_with_its_line(run_latenz, tmp_path, me
     assert "bad.toml:2" in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_member_may_have_the_name_of_a_container_and_a_type_may_not(run_latenz, tmp_path):
+    text = '[types.{}]\nvector = "uint8"\n[channels.string]\nkind = "mailbox"\npayload = "{}"\n'
+    generated(run_latenz, tmp_path, text.format("T", "T"))
+    (tmp_path / "bad.toml").write_text(text.format("vector", "vector"))
+    done = run_latenz("icc", "generate", tmp_path / "bad.toml", "-o", tmp_path / "out")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "'vector' is a type already" in done.stderr
 
 
 CHANNELS = {
