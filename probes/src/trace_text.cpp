@@ -304,8 +304,21 @@ void TextFields::parse() const {
       fields_.emplace_back("stack", details_);
       break;
     default:
+      parse_transition();
       parse_pairs(details_);
   }
+}
+
+/// `42: preempt_irq x sched_need_resched -> preempt_irq`, of a monitor of runtime verification; the
+/// number is a thread's, and missing where the monitor is of a CPU.
+void TextFields::parse_transition() const {
+  const auto arrow = details_.find(" -> ");
+  const auto cross = details_.substr(0, arrow).find(" x ");
+  if (arrow == std::string_view::npos || cross == std::string_view::npos) return;
+  const std::string_view state = details_.substr(0, cross);
+  const auto colon = state.find(": ");
+  if (colon != std::string_view::npos) fields_.emplace_back("id", state.substr(0, colon));
+  fields_.emplace_back("event", details_.substr(cross + 3, arrow - cross - 3));
 }
 
 /// `#792 context irq timer_latency 35070 ns`.

@@ -53,6 +53,7 @@ class TextFields final : public Fields {
   void parse_switch() const;
   void parse_wakeup() const;
   void parse_timerlat() const;
+  void parse_transition() const;
   void parse_hwlat() const;
   void parse_noise() const;
   void parse_function() const;

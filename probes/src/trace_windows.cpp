@@ -40,9 +40,18 @@ void CpuWindows::lost(std::uint64_t count) {
   scheduling_.reset();
   called_.reset();
   pending_.reset();
+  needed_at_ = -1;
 }
 
-void CpuWindows::run(const Step& step, std::int64_t after, const Step* next) {
+void CpuWindows::needed(std::int64_t t_ns) {
+  if (pending_ || (held_ && held_->what == What::waking && held_->pid == settings_.measured)) {
+    needed_at_ = t_ns;
+  }
+}
+
+void CpuWindows::run(const Step& told, std::int64_t after, const Step* next) {
+  Step step = told;
+  step.needed = step.needed || (needed_at_ >= 0 && needed_at_ <= step.t_ns);
   Gaps gaps{};
   gaps.was_user = std::exchange(in_user_, false);
   gaps.was_asleep = std::exchange(is_asleep_, false);
@@ -256,6 +265,13 @@ void CpuWindows::in_thread(const Step& step, const Gaps& gaps) {
       count_off_ = true;
       if (step.schedules) called_ = here;
       break;
+    case What::scheduler_called:
+      if (!called_) called_ = here;
+      point_needed_ = false;
+      return;
+    case What::scheduler_idle:
+      called_.reset();
+      return;
     case What::preempt_on:
       count_off_ = false;
       called_.reset();
@@ -331,6 +347,7 @@ void CpuWindows::became_known(const Step& step, const Mark& masked) {
 void CpuWindows::switched(const Step& step, const Gaps& gaps) {
   const Mark masked = irqs_off_ ? masked_ : mark(gaps.begin, step.t_ns, step.place);
   point_needed_ = false;
+  needed_at_ = -1;
   entry_.reset();
   if (!is_known_) {
     became_known(step, masked);
@@ -369,12 +386,18 @@ void CpuWindows::switched(const Step& step, const Gaps& gaps) {
     scheduling_ = since;
     window_ = Window{masked, Term::switching, false, false};
   }
+  if (!has_masking_) runs(step.t_ns);  // nothing tells when it can be preempted
 }
 
 void CpuWindows::scheduler_done(std::int64_t t_ns, std::int64_t end, Place place) {
   if (!scheduling_) return;
   record(Term::scheduler, *scheduling_, t_ns, end, place);
   scheduling_.reset();
+  runs(t_ns);
+}
+
+/// The thread that was woken runs.
+void CpuWindows::runs(std::int64_t t_ns) {
   if (!pending_ || running_ != settings_.measured) return;
   account_.woken(t_ns, pending_->due_ns, t_ns - pending_->due_ns);
   pending_.reset();

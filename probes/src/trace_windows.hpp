@@ -44,6 +44,8 @@ enum class What : std::uint8_t {
   nmi,
   noise,
   stolen,
+  scheduler_called,
+  scheduler_idle,  ///< it returned without a switch
 };
 
 struct Step {
@@ -94,7 +96,11 @@ class CpuWindows {
   void feed(const Step& step);
   void lost(std::uint64_t count);
   void finish();
+  /// The running thread shall give way, as tracepoints of the scheduler tell: whoever sets it, on
+  /// whatever CPU. Counts while the measured thread waits; others may be lazy.
+  void needed(std::int64_t t_ns);
 
+  [[nodiscard]] std::int32_t running() const { return is_known_ ? running_ : -1; }
   [[nodiscard]] const WindowAccount& account() const { return account_; }
   [[nodiscard]] const Edges& edges() const { return seen_edges_; }
   [[nodiscard]] std::uint64_t kernel_preemptions() const { return kernel_preemptions_; }
@@ -150,7 +156,7 @@ class CpuWindows {
     bool was_asleep;
   };
 
-  void run(const Step& step, std::int64_t after, const Step* next);
+  void run(const Step& told, std::int64_t after, const Step* next);
   [[nodiscard]] bool is_interrupt(const Step& step) const;
   [[nodiscard]] Entry entry_at(const Step& step, const Gaps& gaps) const;
   void begin_frame(const Step& step, const Gaps& gaps);
@@ -168,6 +174,7 @@ class CpuWindows {
   void record(Term term, const Mark& begin, std::int64_t t_ns, std::int64_t end, Place place,
               std::int64_t more = 0);
   void scheduler_done(std::int64_t t_ns, std::int64_t end, Place place);
+  void runs(std::int64_t t_ns);
   void wake(const Step& step);
   void sample(const Step& step);
   [[nodiscard]] bool is_free() const {
@@ -211,8 +218,9 @@ class CpuWindows {
   std::int64_t timer_due_ = -1;
   bool in_timer_ = false;
 
-  bool has_masking_ = false;   ///< preemptirq events tell of it
-  bool point_needed_ = false;  ///< the last point found the scheduler needed
+  bool has_masking_ = false;     ///< preemptirq events tell of it
+  bool point_needed_ = false;    ///< the last point found the scheduler needed
+  std::int64_t needed_at_ = -1;  ///< by an event of the scheduler's; -1: it is not
   Edges seen_edges_;
   std::uint64_t kernel_preemptions_ = 0;
   std::uint64_t ignored_points_ = 0;
@@ -257,12 +265,18 @@ class TraceWindows final : public Consumer {
     std::int64_t expires;
     std::int64_t started;
   };
+  struct Latencies {  ///< that the tracer timerlat measured itself
+    std::uint64_t n = 0;
+    std::int64_t longest_ns = 0;
+  };
   struct Measured {
     std::int32_t pid;
     Woken thread;
   };
 
   [[nodiscard]] Step step_of(const Event& event);
+  void scheduler_told(const Event& event, Step& step);
+  void saw_timerlat(const Event& event);
   void told_switch(const Event& event, Step& step) const;
   void told_timer(const Event& event, Step& step);
   [[nodiscard]] const Function& function(const Event& event, const char* field, const char* offset);
@@ -286,6 +300,7 @@ class TraceWindows final : public Consumer {
   int busiest_ = -1;
   Edges edges_;
   std::map<std::string, std::uint64_t> saw_;
+  std::map<int, std::map<std::string, Latencies>> timerlat_;  ///< by context
   std::uint64_t events_ = 0;
   std::uint64_t lost_events_ = 0;
   std::uint64_t lost_places_ = 0;

@@ -40,6 +40,8 @@ What what_of(std::string_view name) {
       {"hwlat", What::stolen},
       {"nmi_noise", What::stolen},
       {"irq_noise", What::noise},
+      {"sched_entry", What::scheduler_called},
+      {"sched_entry_tp", What::scheduler_called},
       {"softirq_noise", What::noise},
   };
   const auto found = known.find(name);
@@ -69,6 +71,10 @@ bool enters(std::string_view name) {
   return has(name, "enter_from_") || has(name, "irqentry_enter") ||
          begins(name, {"sysvec_", "asm_", "exc_", "el0", "el1", "common_interrupt", "do_syscall_64",
                        "do_fast_syscall", "do_int80", "entry_", "error_entry", "ret_from_fork"});
+}
+
+bool tells_of_scheduler(std::string_view name) {
+  return begins(name, {"event_", "sched_exit", "sched_set_need_resched"});
 }
 
 void read_flags(std::string_view flags, Step& step) {
@@ -224,11 +230,48 @@ Step TraceWindows::step_of(const Event& event) {
     case What::timer_expires:
       told_timer(event, step);
       break;
+    case What::other:
+      if (tells_of_scheduler(event.name)) scheduler_told(event, step);
+      break;
     default:
       break;
   }
   if (step.place == Place{}) step.place = {names_.number(event.name), 0};
   return step;
+}
+
+/// Tracepoints of the scheduler from Linux 6.15 on, told by a probe on them, or by the monitors of
+/// runtime verification (kernel/trace/rv), whose events name what happened.
+void TraceWindows::scheduler_told(const Event& event, Step& step) {
+  const bool is_monitor = event.name.starts_with("event_");
+  const std::string told = is_monitor ? event.fields->text("event").value_or("") : "";
+  if (told.starts_with("schedule_entry")) {
+    step.what = What::scheduler_called;
+  } else if (told == "schedule_exit") {
+    step.what = What::scheduler_idle;
+  } else if (event.name.starts_with("sched_exit")) {
+    if (event.fields->number("is_switch") == 0) step.what = What::scheduler_idle;
+  } else if (told == "sched_need_resched") {  // of a thread, which may run elsewhere
+    const auto thread = event.fields->number("id");
+    for (const auto& [number, cpu] : cpus_) {
+      if (thread && cpu->running() == *thread) cpu->needed(event.t_ns);
+    }
+  } else if (event.name.starts_with("sched_set_need_resched")) {
+    const auto number = event.fields->number("cpu");
+    const auto found = number ? cpus_.find(static_cast<int>(*number)) : cpus_.end();
+    if (found != cpus_.end()) found->second->needed(event.t_ns);
+  }
+}
+
+void TraceWindows::saw_timerlat(const Event& event) {
+  constexpr std::size_t most_contexts = 8;
+  const auto latency_ns = event.fields->number("timer_latency");
+  const std::string context = event.fields->text("context").value_or("").substr(0, 15);
+  auto& of_cpu = timerlat_[event.cpu];
+  if (!latency_ns || (of_cpu.size() >= most_contexts && !of_cpu.contains(context))) return;
+  Latencies& seen = of_cpu[context];
+  ++seen.n;
+  seen.longest_ns = std::max(seen.longest_ns, *latency_ns);
 }
 
 void TraceWindows::count_waking(const Event& event, const Step& step) {
@@ -295,6 +338,7 @@ void TraceWindows::event(const Event& event) {
   if (on == nullptr && !event.name.starts_with("hrtimer_")) return;
   const Step step = step_of(event);
   if (is_survey_) count_waking(event, step);
+  if (!is_survey_ && event.kind == Kind::timerlat) saw_timerlat(event);
   if (!is_survey_) ++saw_[std::string(event.name)];
   if (on != nullptr) on->feed(step);
 }
@@ -338,6 +382,15 @@ void TraceWindows::write_cpu(probe::Json& json, int number, const CpuWindows& cp
   json.member("ignored_points", cpu.ignored_points()).member("user_returns", cpu.user_entries());
   json.member("sleeps", cpu.sleeps()).member("idles", cpu.idles());
   json.member("stolen", cpu.stolen()).member("interrupt_entries", cpu.interrupts());
+  json.key("timerlat").open_object();
+  const auto latencies = timerlat_.find(number);
+  if (latencies != timerlat_.end()) {
+    for (const auto& [context, seen] : latencies->second) {
+      json.key(context).open_object().member("n", seen.n);
+      json.member("longest_ns", seen.longest_ns).close_object();
+    }
+  }
+  json.close_object();
   cpu.account().write(json, names_);
   json.close_object();
 }

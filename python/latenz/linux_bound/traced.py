@@ -27,6 +27,11 @@ MASKING = ("irq_disable", "irq_enable", "preempt_disable", "preempt_enable")
 INTERRUPTS = ("irq_handler_entry", "local_timer_entry", "ipi_entry", "reschedule_entry")
 SWITCHES = ("sched_switch", "sched_waking")
 TIMERS = ("hrtimer_start", "hrtimer_expire_entry", "hrtimer_expire_exit")
+SCHEDULER = (
+    *("sched_entry", "sched_exit", "sched_set_need_resched"),
+    *("sched_entry_tp", "sched_exit_tp", "sched_set_need_resched_tp"),
+    *(f"event_{monitor}" for monitor in ("nrp", "opid", "sco", "scpd", "snep", "sncid", "sts")),
+)
 NOISE = ("irq_noise", "softirq_noise", "thread_noise", "nmi_noise")
 _PREEMPTIBLE: dict[Preemption, bool] = {
     "rt": True,
@@ -88,6 +93,12 @@ SIGHTS = (
         ("cpu_idle",),
     ),
     Sight(
+        "sched_*_tp, rv:event_*",
+        "when the running thread shall give way, calls of the scheduler (from Linux 6.15 on)",
+        "every term by itself: they tell more of those of preemptirq",
+        SCHEDULER,
+    ),
+    Sight(
         "osnoise, timerlat",
         "Q(x): interrupts, softirqs, NMIs; the largest latency",
         "every term of threads: blocking, switching, idle, scheduler",
@@ -109,20 +120,22 @@ def windows_of_trace(path: Path, claimed: Preemption | None = None) -> tuple[Win
     """
     trace = open_trace(path)
     if not isinstance(trace, RecordedTrace):
-        raise BadInput("is not a trace of a kernel's tracepoints", str(path), REMEDY)
-    trace.summary(1)  # refuses what holds no event, and says what it is
-    told = _told(path, claimed)
+        raise BadInput("is no trace of a kernel's tracepoints", str(path), REMEDY)
+    told = _told(trace, claimed)
     return tuple(_windows(path, told, each, claimed) for each in told["cpus"])
 
 
-def _told(path: Path, claimed: Preemption | None) -> dict[str, Any]:
+def _told(trace: RecordedTrace, claimed: Preemption | None) -> dict[str, Any]:
+    path = trace.path
     kind = () if claimed is None else ("preemptible" if _PREEMPTIBLE[claimed] else "points",)
     command = [str(probe_program("latenz-trace")), "windows", str(path.absolute()), *kind]
     done = subprocess.run(command, capture_output=True, check=False)
+    told: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
+    if not told.get("events"):
+        trace.summary(1)  # refuses what holds no event, and says what it is
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip()[-200:]
         raise BadInput(f"the reader of traces ended with {done.returncode}: {said}", str(path))
-    told: dict[str, Any] = json.loads(done.stdout)
     if not told["cpus"]:
         raise BadInput("no event of it can be read", str(path), REMEDY)
     return told
@@ -165,6 +178,7 @@ def _windows(
                     inner_ns={name: cpu["terms"][name]["inner_ns"] for name in TERMS},
                     unseen=_unseen(told, cpu),
                     sources=tuple(_sources(told["saw"])),
+                    timerlat=cpu["timerlat"],
                 ),
             }
         )

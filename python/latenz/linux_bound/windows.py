@@ -143,6 +143,13 @@ class InstructionsTold(_Told):
     repeated: Whole = 0
 
 
+class TimerlatTold(_Told):
+    """What the kernel's tracer timerlat measured itself, in one of its contexts."""
+
+    n: Whole
+    longest_ns: Whole
+
+
 class TraceTold(_Told):
     """What is told of windows that come from a trace of a kernel's tracepoints.
 
@@ -162,6 +169,7 @@ class TraceTold(_Told):
         inner_ns: Of each term the longest between the events themselves.
         unseen: What the trace does not show, with what to record.
         sources: Kinds of events, with how many there are.
+        timerlat: By context (irq, thread, user-ret).
     """
 
     clock: Annotated[str, Field(max_length=64)] = ""
@@ -179,6 +187,7 @@ class TraceTold(_Told):
     inner_ns: dict[str, Whole] = Field(default_factory=dict)
     unseen: dict[str, str] = Field(default_factory=dict)
     sources: tuple[tuple[str, Whole], ...] = ()
+    timerlat: dict[Annotated[str, Field(max_length=16)], TimerlatTold] = Field(default_factory=dict)
 
 
 class Windows(_Told):
