@@ -96,7 +96,9 @@ def _application(arguments: list[str]) -> typer.Typer:
         if isinstance(module.command, typer.Typer):
             application.add_typer(module.command, name=verb, rich_help_panel=_GROUP_OF[verb])
         else:
-            application.command(name=verb, rich_help_panel=_GROUP_OF[verb])(module.command)
+            kind = getattr(module, "Command", None)
+            panel = _GROUP_OF[verb]
+            application.command(name=verb, cls=kind, rich_help_panel=panel)(module.command)
     return application
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from latenz.benches.late import OnLate
 from latenz.model import Deadline, Metadata, TimeBase
@@ -14,6 +14,10 @@ from latenz.obstacle import Obstacle
 if TYPE_CHECKING:
     from latenz.measuring.condition import Condition
     from latenz.store.run import RunWriter
+
+TraceKind = Literal["causes", "windows"]
+"""What the kernel is traced for beside a measurement: why the worst samples were late, or the
+windows that bound the wake-up latency."""
 
 
 @dataclass
@@ -44,7 +48,7 @@ class Assignment:
         deadlines: What the sample sets will be judged by.
         writer: The run that takes the samples.
         repetition: Which of the condition's repetitions this is, from 1.
-        trace: Also record what the kernel does meanwhile, and tell why the worst were late.
+        trace: Also record what the kernel does meanwhile, and for what; None: do not.
         on_late: What to do once a latency passes a limit; only on benches that `watches`.
     """
 
@@ -53,7 +57,7 @@ class Assignment:
     deadlines: tuple[Deadline, ...]
     writer: "RunWriter"
     repetition: int = 1
-    trace: bool = False
+    trace: TraceKind | None = None
     on_late: OnLate | None = None
 
     def folder(self) -> Path:
@@ -91,7 +95,7 @@ class Bench(ABC):
     traces: ClassVar[bool] = False
     """Whether it can record what the kernel does while it measures."""
 
-    def trace_obstacle(self) -> Obstacle | None:
+    def trace_obstacle(self, kind: TraceKind) -> Obstacle | None:  # noqa: ARG002
         """Return why it cannot record what the kernel does, or None if it can."""
         return None if self.traces else Obstacle(f"the bench {self.name} records no traces")
 

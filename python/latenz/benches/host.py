@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from latenz import environment
 from latenz.affinity import kept_off
-from latenz.benches.base import Assignment, Bench, Watch
+from latenz.benches.base import Assignment, Bench, TraceKind, Watch
 from latenz.benches.late import LateWatch
 from latenz.clocks import ClockOffsets, notes_between
 from latenz.engines import ENGINES, Engine, Task
@@ -20,6 +20,7 @@ from latenz.obstacle import Obstacle
 if TYPE_CHECKING:
     from latenz.measuring.condition import Condition
     from latenz.traces.recording import Recording
+    from latenz.traces.window_recording import WindowRecording
 
 _POLL_S = 0.1
 _REPORT_EVERY = 10  # polls; seldom, since reporting costs time on the measured machine
@@ -35,7 +36,7 @@ class Host(Bench):
     watches = True
     traces = True
 
-    def trace_obstacle(self) -> Obstacle | None:
+    def trace_obstacle(self, kind: TraceKind) -> Obstacle | None:  # noqa: ARG002
         """Return why this machine's kernel cannot be traced, or None if it can."""
         from latenz.traces import ring
 
@@ -73,6 +74,8 @@ class Host(Bench):
         measurement = _Measurement(engine, stressor, condition, watch)
         if assignment.on_late:
             measurement.late = LateWatch(assignment.on_late, assignment.label, folder)
+        if assignment.trace == "windows":
+            return _with_windows(measurement, assignment)
         return _traced(measurement, assignment) if assignment.trace else measurement.account()
 
 
@@ -85,6 +88,16 @@ def _traced(measurement: "_Measurement", assignment: Assignment) -> dict[str, An
         account = measurement.account()
         recorded = recording.store(assignment.folder(), measurement.collected)
     return {**account, **explained(recorded, assignment.writer.folder)}
+
+
+def _with_windows(measurement: "_Measurement", assignment: Assignment) -> dict[str, Any]:
+    """Measure while recording the windows that delay wake-ups."""
+    from latenz.traces.window_recording import WindowRecording
+
+    with WindowRecording(measurement.engine.measured()) as recording:
+        measurement.recording = recording
+        account = measurement.account()
+        return {**account, **recording.store(assignment.folder())}
 
 
 def _engine(condition: "Condition") -> type[Engine[Any]]:
@@ -105,7 +118,7 @@ class _Measurement:
         self.stressor = stressor
         self.condition = condition
         self.watch = watch
-        self.recording: Recording | None = None
+        self.recording: Recording | WindowRecording | None = None
         self.late: LateWatch | None = None
         self.collected: list[SampleSet] = []
         self.load_died_ns: int | None = None

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from latenz import environment
-from latenz.benches.base import Assignment, Bench, Watch
+from latenz.benches.base import Assignment, Bench, TraceKind, Watch
 from latenz.benches.host import Host
 from latenz.errors import BadInput
 from latenz.machine import measuring
@@ -61,9 +61,12 @@ class TargetBench(Host):
             raise BadInput("is not opened", self.url.text)
         return self._target
 
-    def trace_obstacle(self) -> Obstacle | None:
+    def trace_obstacle(self, kind: TraceKind) -> Obstacle | None:
         """Return that the kernel of a target is not traced."""
-        return Obstacle("the kernel of a target is not traced over a link")
+        what = "the kernel of a target is not traced over a link"
+        if kind == "causes":
+            return Obstacle(what)
+        return Obstacle(what, "record there with trace-cmd, and give trace.dat to bound --linux")
 
     def obstacle(self, condition: "Condition") -> Obstacle | None:
         """Return why a condition cannot be measured on the target, or None if it can."""

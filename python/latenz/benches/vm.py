@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from latenz.benches.base import Assignment, Bench, Watch
+from latenz.benches.base import Assignment, Bench, TraceKind, Watch
 from latenz.errors import BadInput
 from latenz.model import SampleSet, TimeBase
 from latenz.obstacle import Obstacle
@@ -30,8 +30,10 @@ class Vm(Bench):
     loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all")
     traces = True
 
-    def trace_obstacle(self) -> Obstacle | None:
-        """Return None: whether a condition can be traced depends on how it runs."""
+    def trace_obstacle(self, kind: TraceKind) -> Obstacle | None:
+        """Return None for causes: whether a condition can be traced depends on how it runs."""
+        if kind == "windows":
+            return Obstacle("windows of a guest are not recorded; its host takes time as well")
         return None
 
     def obstacle(self, condition: "Condition") -> Obstacle | None:
@@ -160,7 +162,7 @@ def _nested(
         wanted,
         load_on_host=stack.load_on == "host",
         without_machine=stack.measured == "host",
-        trace=assignment.trace,
+        trace=assignment.trace is not None,
     )
     try:
         found = nested.run(wish, lambda: watch.stopped, lambda phase: _tell(watch, phase))
@@ -201,7 +203,7 @@ def _here(
         settings,
         made,
         job,
-        trace=assignment.trace,
+        trace=assignment.trace is not None,
         stopped=lambda: watch.stopped,
         tell=lambda phase: _tell(watch, phase),
     )

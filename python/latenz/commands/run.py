@@ -1,11 +1,13 @@
 """`latenz run`: carry out an experiment."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from latenz.commands.consent import StartPrograms, require_consent
 from latenz.commands.judging import AcceptEmulated, exit_code
@@ -13,10 +15,32 @@ from latenz.commands.on import On, target_of
 from latenz.commands.shipped import ExperimentFile
 
 if TYPE_CHECKING:
+    from latenz.benches.base import TraceKind
     from latenz.benches.late import OnLate
     from latenz.measuring.condition import Condition
     from latenz.remote import TargetUrl
     from latenz.statistics import Summary
+
+
+class Command(TyperCommand):
+    """Lets `--trace` stand alone, as it may before the name of an experiment."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of a command line."""
+        return super().parse_args(ctx, _with_kinds(args))
+
+
+def _with_kinds(words: list[str]) -> list[str]:
+    """Return a command line in which every `--trace` says for what."""
+    made: list[str] = []
+    rest = deque(words)
+    while rest and rest[0] != "--":
+        word = rest.popleft()
+        if word == "--trace":
+            is_kind = bool(rest) and rest[0] == "windows"
+            word = f"--trace={rest.popleft() if is_kind else 'causes'}"
+        made.append(word)
+    return [*made, *rest]
 
 
 def command(
@@ -40,9 +64,14 @@ def command(
         str | None, typer.Option(help="Measure each condition this long instead, such as 24h.")
     ] = None,
     trace: Annotated[
-        bool,
-        typer.Option("--trace", help="Also record a kernel trace and explain the worst samples."),
-    ] = False,
+        str | None,
+        typer.Option(
+            "--trace",
+            metavar="[windows]",
+            help="Also record a kernel trace and explain the worst samples; with windows, record"
+            " what latenz bound --linux needs.",
+        ),
+    ] = None,
     late: Annotated[
         str | None, typer.Option(help="A latency above this is late, such as 100us.")
     ] = None,
@@ -65,6 +94,10 @@ def command(
     Latencies are looked at once a second for --late. The command of --on-late is told the latency
     by LATENZ_LATENCY_NS, and LATENZ_LIMIT_NS, LATENZ_CONDITION and LATENZ_FOLDER.
 
+    With --trace windows the kernel's own events of masking, scheduling, interrupts and idle are
+    recorded on the measured CPUs, in a bounded ring that keeps the newest: latenz bound --linux RUN
+    then tells what they bound, and which term this kernel leaves open.
+
     With --on, the machine that is measured is another: nothing needs to be installed there.
 
     Example: latenz run quick --only 'idle*' -o results/mine
@@ -74,6 +107,7 @@ def command(
     from latenz.experiment.schema import Experiment
     from latenz.show import print_targets
 
+    kind = _kind_of_trace(trace)
     target = _target(on, bench)
     read = Experiment.read(experiment, bench)
     chosen = _shortened(select(read, only or ()), duration)
@@ -85,7 +119,7 @@ def command(
     folder = output or _default_folder(read.file.name)
     required = only == [chosen[0].name]
     with Progress(wanted=not json) as progress:
-        writer = run_experiment(read, folder, chosen, progress, required, trace, wish, target)
+        writer = run_experiment(read, folder, chosen, progress, required, kind, wish, target)
     summaries = _summaries(folder, read.file.confidence)
     accounts = writer.info.conditions
     if json:
@@ -97,6 +131,18 @@ def command(
         for name in read.file.published:
             typer.echo(f"notes on the published values: latenz published {name}")
     return _exit_code(writer.info.status, accounts, exit_code(summaries, None, accept_emulated))
+
+
+def _kind_of_trace(told: str | None) -> "TraceKind | None":
+    from latenz.errors import BadInput, shown
+
+    if told is None:
+        return None
+    if told == "windows":
+        return "windows"
+    if told == "causes":
+        return "causes"
+    raise BadInput(f"{shown(told)} is none of them", "--trace", "write --trace or --trace windows")
 
 
 def _target(on: str | None, bench: str | None) -> "TargetUrl | None":
@@ -163,7 +209,7 @@ def _default_folder(experiment: str) -> Path:
     return Path("results") / f"{experiment}-{now:%Y%m%d-%H%M%S}"
 
 
-_TRACED = ("traces", "trace_notes", "causes")
+_TRACED = ("traces", "trace_notes", "causes", "windows_trace", "windows_notes")
 _TOLD = ("condition", "repetition", "state", "reason", "notes", *_TRACED)
 
 
@@ -231,6 +277,11 @@ def _print_tables(folder: Path, accounts: list[dict[str, Any]], summaries: "list
         from latenz.traces.show import print_accounts
 
         print_accounts(accounts)
+    for account in accounts:
+        for note in account.get("windows_notes", ()):
+            typer.echo(f"{account['condition']}: {note}")
+    if any("windows_trace" in account for account in accounts):
+        typer.echo(f"for the bound: latenz bound --linux {folder}")
     typer.echo(f"run folder: {folder}")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from latenz.benches import BENCHES
-from latenz.benches.base import Assignment, Bench, Watch
+from latenz.benches.base import Assignment, Bench, TraceKind, Watch
 from latenz.benches.host import Host
 from latenz.engines import ENGINES, Engine
 from latenz.errors import BadInput, closest
@@ -69,7 +69,7 @@ def run_experiment(
     conditions: Sequence[Condition],
     observer: Observer,
     required: bool = False,
-    trace: bool = False,
+    trace: TraceKind | None = None,
     on_late: "OnLate | None" = None,
     on: "TargetUrl | Target | None" = None,
 ) -> "RunWriter":
@@ -84,7 +84,7 @@ def run_experiment(
         conditions: Those of the experiment to measure.
         observer: Is told how far the run has come.
         required: The conditions were asked for by name: one that cannot be measured is an error.
-        trace: Also record what the kernel does meanwhile, and tell why the worst were late.
+        trace: Also record what the kernel does meanwhile, and for what; None: do not.
         on_late: What to do once a measurement's latency passes a limit.
         on: The target to measure instead of this machine, which may be open already; None: this
             machine.
@@ -139,11 +139,11 @@ def _run(
     observer: Observer,
     benches: dict[str, Bench],
     required: bool,
-    trace: bool,
+    trace: TraceKind | None,
     on_late: "OnLate | None",
 ) -> "RunWriter":
     if trace:
-        _require_traces(conditions, benches)
+        _require_traces(conditions, benches, trace)
     if on_late:
         _require_watches(conditions, benches)
     obstacles = {each.name: benches[each.place].obstacle(each) for each in conditions}
@@ -206,10 +206,12 @@ def begin_run(
     )
 
 
-def _require_traces(conditions: Sequence[Condition], benches: dict[str, Bench]) -> None:
-    """Refuse conditions that cannot be traced: whoever asks for causes wants them of all."""
+def _require_traces(
+    conditions: Sequence[Condition], benches: dict[str, Bench], kind: TraceKind
+) -> None:
+    """Refuse conditions that cannot be traced: whoever asks for traces wants them of all."""
     for each in conditions:
-        obstacle = benches[each.place].trace_obstacle()
+        obstacle = benches[each.place].trace_obstacle(kind)
         if obstacle is not None:
             remedy = obstacle.fix or "measure others with --only, or leave --trace out"
             raise BadInput(f"{each.name} cannot be traced: {obstacle.reason}", "--trace", remedy)
@@ -245,7 +247,7 @@ class _Measuring:
         benches: dict[str, Bench],
         writer: "RunWriter",
         observer: Observer,
-        trace: bool,
+        trace: TraceKind | None,
         on_late: "OnLate | None",
     ) -> None:
         self._experiment = experiment

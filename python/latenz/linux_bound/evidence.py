@@ -17,6 +17,7 @@ from latenz.linux_bound.traced import windows_of_trace
 from latenz.linux_bound.windows import WINDOWS_FILE, SiteTold, Windows, read_windows
 from latenz.model import Deadline
 from latenz.store.run import info_of
+from latenz.traces.window_recording import WINDOWS_TRACE
 
 Outcome = Literal["meets", "violates", "not shown"]
 
@@ -30,12 +31,15 @@ class Observation:
         path: The file.
         windows: What it holds.
         saturation: How much to trust its maxima.
+        sampled_ns: The longest latency that the run's own probe measured beside the trace, until
+            its thread had read the clock in user mode; None: there is none.
     """
 
     name: str
     path: Path
     windows: Windows
     saturation: Saturation
+    sampled_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +139,29 @@ def observations_of(
             told = windows_of_trace(file, claimed) if _is_trace(file) else (read_windows(file),)
             for windows in told:
                 name = windows.condition or file.parent.name
+                if file.name == WINDOWS_TRACE:
+                    name = f"{file.parent.name} {name}" if len(told) > 1 else file.parent.name
                 if several:
                     name = f"{path}: {name}" if len(files) + len(told) > 2 else str(path)
-                found.append(Observation(name, file, windows, saturation(windows)))
+                sampled = _sampled_ns(file, windows)
+                found.append(Observation(name, file, windows, saturation(windows), sampled))
     return tuple(found)
+
+
+def _sampled_ns(file: Path, windows: Windows) -> int | None:
+    """Return the longest sample of the measurement that a trace was recorded beside, on its CPU."""
+    if file.name != WINDOWS_TRACE or windows.trace is None:
+        return None
+    info = info_of(file.parent.parent)
+    label = file.parent.name
+    found = [
+        worst.latency_ns
+        for each in (info.sample_sets if info else ())
+        if each.metadata.name == label or each.metadata.name.startswith(f"{label}/")
+        if each.metadata.cpu in (None, windows.trace.cpu)
+        for worst in each.metadata.worst
+    ]
+    return max(found, default=None)
 
 
 def _is_trace(file: Path) -> bool:
@@ -154,12 +177,17 @@ def _is_trace(file: Path) -> bool:
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
         own = path / WINDOWS_FILE
-        files = [own] if own.is_file() else sorted(path.glob(f"*/{WINDOWS_FILE}"))
-        if files:
+        if own.is_file():
+            return [own]
+        names = (WINDOWS_FILE, WINDOWS_TRACE)
+        if files := sorted(each for name in names for each in path.glob(f"*/{name}")):
             return files
         what = "is a run without windows" if info_of(path) is not None else "has no windows"
         raise BadInput(
-            what, str(path), "record them: windows = true in a probe of the stack linux-rt or linux"
+            what,
+            str(path),
+            "record them: latenz run --trace windows, or on boards windows = true in a probe of the"
+            " stack linux-rt or linux",
         )
     if not path.exists():
         raise BadInput("does not exist", str(path), "give a run folder, a windows.json or a trace")

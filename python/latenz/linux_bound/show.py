@@ -7,6 +7,7 @@ from typing import Any
 from rich.text import Text
 
 from latenz.analysis.show import console_for_tables, duration_or_dash, plain_table, print_titled
+from latenz.console import Console
 from latenz.durations import format_duration
 from latenz.linux_bound.evidence import LinuxBound, Verdict
 from latenz.linux_bound.model import TERMS, Steps
@@ -58,6 +59,7 @@ def document(found: LinuxBound, verdicts: list[Verdict]) -> dict[str, Any]:
                 "observed_ns": each.windows.observed_ns,
                 "bound_ns": own,
                 "longest_seen_ns": longest,
+                "longest_sample_ns": each.sampled_ns,
                 "exceeded_by_observations": above,
                 "trace": None if each.windows.trace is None else _trace(each.windows.trace),
                 "saturation": asdict(each.saturation),
@@ -155,6 +157,7 @@ def _print_traces(found: LinuxBound) -> None:
             console.print(
                 f"The wake-ups are those of {name} (thread {each.thread}, CPU {each.cpu})."
             )
+    _print_others_latencies(found, console)
     table = plain_table("source", "events", "sees", "cannot see")
     table.columns[2].justify = table.columns[3].justify = "left"
     table.columns[2].no_wrap = table.columns[3].no_wrap = False
@@ -171,6 +174,23 @@ def _print_traces(found: LinuxBound) -> None:
             outer = getattr(found.terms, name)
             brackets.add_row(name, format_duration(inner[name]), format_duration(outer))
         print_titled(console, "How exactly the windows are known", brackets)
+
+
+def _print_others_latencies(found: LinuxBound, console: Console) -> None:
+    """Print the longest latencies that others measured of the same wake-ups."""
+    for each in found.observations:
+        if each.sampled_ns is not None:
+            console.print(
+                f"Largest sample of the probe in {printable_line(each.name)}:"
+                f" {format_duration(each.sampled_ns)}, with its way to user mode."
+            )
+        trace = each.windows.trace
+        if trace is not None and trace.timerlat:
+            told = ", ".join(
+                f"{printable_line(context)} {format_duration(seen.longest_ns)} ({seen.n:,})"
+                for context, seen in sorted(trace.timerlat.items())
+            )
+            console.print(f"Largest seen by timerlat on CPU {trace.cpu}: {told}.")
 
 
 def _print_staircase(found: LinuxBound) -> None:

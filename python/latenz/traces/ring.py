@@ -2,7 +2,7 @@
 
 import os
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +73,7 @@ _LARGEST_KIB = 16 << 10
 _SMALLEST_KIB = 256
 _MAGIC = b"\x17\x08\x44tracing6\x00"
 _END_OF_OPTIONS, _TRACE_CLOCK = 0, 4
-_COMMIT, _MISSED = 8, 1 << 31  # of a page's header (kernel/trace/ring_buffer.c)
+_COMMIT, _MISSED, _COUNTED = 8, 1 << 31, 1 << 30  # a page's header (kernel/trace/ring_buffer.c)
 _LOWEST_SYMBOL = 1 << 63  # kernels live in the upper half
 _LARGEST_FUNCTION = 1 << 16  # bytes; what lies further behind a name is not code of it
 
@@ -136,11 +136,17 @@ def _started(pid: int) -> str | None:
     return text.rpartition(")")[2].split()[19]
 
 
-def ring_kib(rings: int) -> int:
-    """Return how large each CPU's part of a ring may be: 16 MiB, in all 1/16 of free memory."""
+def ring_kib(rings: int, cpus: int = 0, largest_kib: int = _LARGEST_KIB) -> int:
+    """Return how large each CPU's part of a ring may be: in all 1/16 of free memory.
+
+    Args:
+        rings: How many there are.
+        cpus: How many CPUs have such a part; 0: all.
+        largest_kib: It is never larger.
+    """
     words = Path("/proc/meminfo").read_text().split("MemAvailable:")[1].split()
-    share = int(words[0]) // 16 // rings // (os.cpu_count() or 1)
-    return max(_SMALLEST_KIB, min(_LARGEST_KIB, share))
+    share = int(words[0]) // 16 // rings // (cpus or os.cpu_count() or 1)
+    return max(_SMALLEST_KIB, min(largest_kib, share))
 
 
 class Ring:
@@ -149,12 +155,23 @@ class Ring:
     Args:
         label: Tells the rings of one process apart; letters.
         kib: Size of each CPU's part.
+        wanted: What is recorded, where the kernel has it.
+        stacks: Whether to record where threads were that a real-time thread waited for.
+        cpus: What happens elsewhere is not recorded; none: all CPUs.
 
     Raises:
         OSError: The kernel refuses.
     """
 
-    def __init__(self, label: str, kib: int) -> None:
+    def __init__(
+        self,
+        label: str,
+        kib: int,
+        wanted: Sequence[str] = EVENTS,
+        *,
+        stacks: bool = True,
+        cpus: frozenset[int] = frozenset(),
+    ) -> None:
         tracefs = find_tracefs()
         if tracefs is None:
             raise FileNotFoundError("tracefs")
@@ -164,12 +181,24 @@ class Ring:
         try:
             self._write("tracing_on", "0")
             self._write("trace_clock", "mono")
-            self._write("buffer_size_kb", str(kib))
-            self.events = [each for each in EVENTS if self._enabled(each)]
-            self.has_stacks = self._stacks_enabled()
+            self._take_room(kib, cpus)
+            self.events = [each for each in wanted if self._enabled(each)]
+            self.has_stacks = stacks and self._stacks_enabled()
         except OSError:
             self.remove()
             raise
+
+    def _take_room(self, kib: int, cpus: frozenset[int]) -> None:
+        if not cpus:
+            self._write("buffer_size_kb", str(kib))
+            return
+        words = [0] * (max(cpus) // 32 + 1)
+        for cpu in cpus:
+            words[cpu // 32] |= 1 << cpu % 32
+        self._write("tracing_cpumask", ",".join(f"{word:x}" for word in reversed(words)))
+        self._write("buffer_size_kb", str(_SMALLEST_KIB))
+        for cpu in cpus:
+            self._write(f"per_cpu/cpu{cpu}/buffer_size_kb", str(kib))
 
     def _write(self, file: str, text: str) -> None:
         (self.path / file).write_text(text)
@@ -211,8 +240,15 @@ class Ring:
 
     def pages(self) -> "list[list[Page]]":
         """Take what was recorded out of the ring, by CPU, each page as the kernel has it."""
-        folders = sorted(self.path.glob("per_cpu/cpu*"), key=lambda each: int(each.name[3:]))
-        return [_read_pages(each / "trace_pipe_raw", self._page_bytes()) for each in folders]
+        return [list(self.pages_of(each)) for each in self.folders()]
+
+    def folders(self) -> list[Path]:
+        """Return what the tracer has of each CPU, in their order."""
+        return sorted(self.path.glob("per_cpu/cpu*"), key=lambda each: int(each.name[3:]))
+
+    def pages_of(self, folder: Path) -> "Iterator[Page]":
+        """Take what was recorded on one CPU out of the ring."""
+        return _read_pages(folder / "trace_pipe_raw", self._page_bytes())
 
     def _page_bytes(self) -> int:
         with suppress(OSError, ValueError):
@@ -239,19 +275,24 @@ class Page:
         struct.pack_into("<I", marked, _COMMIT, commit | _MISSED)
         return Page(self.t_ns, bytes(marked))
 
+    def first(self) -> "Page":
+        """Return it without the mark that others are missing before it."""
+        (commit,) = struct.unpack_from("<I", self.content, _COMMIT)
+        marked = bytearray(self.content)
+        struct.pack_into("<I", marked, _COMMIT, commit & ~(_MISSED | _COUNTED))
+        return Page(self.t_ns, bytes(marked))
 
-def _read_pages(path: Path, size: int) -> list[Page]:
+
+def _read_pages(path: Path, size: int) -> Iterator[Page]:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    pages = []
     try:
         while content := os.read(descriptor, size):
             (t_ns,) = struct.unpack_from("<Q", content)
-            pages.append(Page(t_ns, content.ljust(size, b"\0")))
+            yield Page(t_ns, content.ljust(size, b"\0"))
     except BlockingIOError:
         pass  # the ring is empty
     finally:
         os.close(descriptor)
-    return pages
 
 
 def around(pages: Sequence[Page], windows: Iterable[tuple[int, int]], margin_ns: int) -> list[Page]:
@@ -286,26 +327,8 @@ def write_trace(ring: Ring, pages: Sequence[Sequence[Page]], path: Path) -> None
     from latenz.files import replacing
 
     page_bytes = ring._page_bytes()
-    events = ring.path / "events"
-    tracefs = ring.path.parent.parent
-    parts = [
-        _MAGIC,
-        struct.pack("<BBI", 0, 8, page_bytes),
-        *(_block(name, tracefs / "events" / name) for name in ("header_page", "header_event")),
-        _formats(sorted((tracefs / "events/ftrace").glob("*/format"))),
-        _systems(events, ring.events),
-        _sized("<I", _symbols(pages)),
-        _sized("<I", b""),
-        _sized("<Q", (tracefs / "saved_cmdlines").read_bytes()),
-        struct.pack("<I", len(pages)),
-        b"options  \0",
-        struct.pack("<H", _TRACE_CLOCK),
-        _sized("<I", (ring.path / "trace_clock").read_bytes().strip() + b"\0"),
-        struct.pack("<H", _END_OF_OPTIONS),
-        b"flyrecord\0",
-    ]
-    head = b"".join(parts)
-    offset = -(-(len(head) + 16 * len(pages)) // page_bytes) * page_bytes
+    head = _head(ring, _symbols(pages), len(pages))
+    offset = _data_offset(head, len(pages), page_bytes)
     table = []
     for of_cpu in pages:
         table.append(struct.pack("<QQ", offset, len(of_cpu) * page_bytes))
@@ -315,6 +338,84 @@ def write_trace(ring: Ring, pages: Sequence[Sequence[Page]], path: Path) -> None
         file.write(b"\0" * (-file.tell() % page_bytes))
         for of_cpu in pages:
             file.writelines(page.content for page in of_cpu)
+
+
+def write_whole(ring: Ring, path: Path) -> list[tuple[int, int]]:
+    """Write all that a ring holds as a trace.dat, page by page, with all of the kernel's functions.
+
+    What was overwritten lies before each CPU's first page, so that nothing is missing between its
+    events; where the ring lost events otherwise, its first page is marked.
+
+    Returns:
+        For each CPU how many pages there are, and the time of the first; 0 if there is none.
+    """
+    from latenz.files import replacing
+
+    page_bytes = ring._page_bytes()
+    folders = ring.folders()
+    head = _head(ring, "".join(f"{line}\n" for line in _functions()).encode(), len(folders))
+    offset = _data_offset(head, len(folders), page_bytes)
+    told: list[tuple[int, int]] = []
+    table: list[bytes] = []
+    with replacing(path, renewable=False) as partial, partial.open("wb") as file:
+        file.seek(offset)
+        for folder in folders:
+            count, first_ns = 0, 0
+            for page in ring.pages_of(folder):
+                whole = page
+                if count == 0:
+                    first_ns = page.t_ns
+                    whole = page.after_others() if lost_in(folder) else page.first()
+                file.write(whole.content)
+                count += 1
+            told.append((count, first_ns))
+            table.append(struct.pack("<QQ", offset, count * page_bytes))
+            offset += count * page_bytes
+        file.truncate(offset)
+        file.seek(0)
+        file.write(head + b"".join(table))
+    return told
+
+
+def _data_offset(head: bytes, cpus: int, page_bytes: int) -> int:
+    return -(-(len(head) + 16 * cpus) // page_bytes) * page_bytes
+
+
+def _head(ring: Ring, symbols: bytes, cpus: int) -> bytes:
+    """Return what comes before the table of each CPU's place."""
+    events = ring.path / "events"
+    tracefs = ring.path.parent.parent
+    parts = [
+        _MAGIC,
+        struct.pack("<BBI", 0, 8, ring._page_bytes()),
+        *(_block(name, tracefs / "events" / name) for name in ("header_page", "header_event")),
+        _formats(sorted((tracefs / "events/ftrace").glob("*/format"))),
+        _systems(events, ring.events),
+        _sized("<I", symbols),
+        _sized("<I", b""),
+        _sized("<Q", (tracefs / "saved_cmdlines").read_bytes()),
+        struct.pack("<I", cpus),
+        b"options  \0",
+        struct.pack("<H", _TRACE_CLOCK),
+        _sized("<I", (ring.path / "trace_clock").read_bytes().strip() + b"\0"),
+        struct.pack("<H", _END_OF_OPTIONS),
+        b"flyrecord\0",
+    ]
+    return b"".join(parts)
+
+
+def lost_in(folder: Path) -> int:
+    """Return how many events a CPU's part of a ring could not take."""
+    return sum(counted(folder, name) for name in ("commit overrun", "dropped events"))
+
+
+def counted(folder: Path, name: str) -> int:
+    """Return a count that the tracer keeps of a CPU's part; 0 if this kernel has none."""
+    for line in (folder / "stats").read_text().splitlines():
+        told, _, value = line.partition(":")
+        if told == name and value.strip().isdecimal():
+            return int(value)
+    return 0
 
 
 def _block(name: str, path: Path) -> bytes:
@@ -347,11 +448,7 @@ def _symbols(pages: Sequence[Sequence[Page]]) -> bytes:
     """
     import numpy as np
 
-    lines = sorted(
-        line
-        for line in Path("/proc/kallsyms").read_text().splitlines()
-        if line[17:18] in "tTwW" and not line.startswith("0000000000000000")
-    )
+    lines = _functions()
     starts = np.array([int(line[:16], 16) for line in lines], dtype=np.uint64)
     wanted: set[int] = set()
     for of_cpu in pages:
@@ -364,3 +461,12 @@ def _symbols(pages: Sequence[Sequence[Page]]) -> bytes:
             wanted.update(places.tolist())
     kept = sorted({each for place in wanted for each in (place, place + 1)} & {*range(len(lines))})
     return "".join(f"{lines[place]}\n" for place in kept).encode()
+
+
+def _functions() -> list[str]:
+    """Return the lines of /proc/kallsyms of functions, by address; none where it hides them."""
+    return sorted(
+        line
+        for line in Path("/proc/kallsyms").read_text().splitlines()
+        if line[17:18] in "tTwW" and not line.startswith("0000000000000000")
+    )
