@@ -111,6 +111,7 @@ void write_totals(Json& json, const ThreadCycles& thread) {
   };
   json.key("largest_ns").value(known(totals.largest_ns));
   json.key("largest_response_ns").value(known(totals.largest_response_ns));
+  json.key("recent_ns").value(known(totals.recent_ns));
   json.member("first_due_ns", totals.first_due_ns).member("last_due_ns", totals.last_due_ns);
   json.member("usual_run_ns", thread.usual_run_ns());
   json.member("usual_response_ns", thread.usual_response_ns());

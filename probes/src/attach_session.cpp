@@ -465,6 +465,7 @@ int Session::perform() {
       next_account_ns = now_ns + account_every_ns;
       read_clocks();
       save("running");
+      for (const auto& [tid, thread] : builder_.threads()) thread->forget_recent();
     }
     if (signal != 0 || is_over(now_ns)) {
       break;

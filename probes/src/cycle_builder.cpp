@@ -391,6 +391,7 @@ void ThreadCycles::finish_cycle(std::int64_t done_ns) {
     totals_.migrations += record.migrations;
     totals_.largest_ns = std::max(totals_.largest_ns, record.latency_ns);
     totals_.largest_response_ns = std::max(totals_.largest_response_ns, record.response_ns);
+    totals_.recent_ns = std::max(totals_.recent_ns, record.latency_ns);
     usual_run_.add(record.run_ns);
     usual_response_.add(record.response_ns);
     ++ran_on_[cpu_];

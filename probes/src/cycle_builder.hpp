@@ -145,10 +145,12 @@ class ThreadCycles {
     std::uint64_t migrations = 0;
     std::int64_t largest_ns = -1;
     std::int64_t largest_response_ns = -1;
+    std::int64_t recent_ns = -1;  ///< largest latency since `forget_recent`
     std::int64_t first_due_ns = 0;
     std::int64_t last_due_ns = 0;
   };
   [[nodiscard]] const Totals& totals() const { return totals_; }
+  void forget_recent() { totals_.recent_ns = -1; }
   [[nodiscard]] std::int64_t usual_run_ns() const { return usual_run_.value(); }
   [[nodiscard]] std::int64_t usual_response_ns() const { return usual_response_.value(); }
   /// The worst cycles by latency and by response, no order.

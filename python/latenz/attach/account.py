@@ -111,6 +111,8 @@ class Thread(_Told):
     migrations: Count
     largest_ns: Number | None
     largest_response_ns: Number | None
+    recent_ns: Number | None = None
+    """Largest latency since the account was last written."""
     first_due_ns: Number
     last_due_ns: Number
     usual_run_ns: Number

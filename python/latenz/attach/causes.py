@@ -85,7 +85,7 @@ def worst_causes(
     """
     stories = [(thread, story) for thread in threads for story in thread.worst]
     stories.sort(key=lambda each: -_excess_ns(*each))
-    found = [_explained(thread, story, known) for thread, story in stories[:most]]
+    found = [explained(thread, story, known) for thread, story in stories[:most]]
     return [{"rank": rank, **each} for rank, each in enumerate(found, 1)]
 
 
@@ -94,7 +94,8 @@ def _excess_ns(thread: Thread, story: Story) -> int:
     return max(story.response_ns - thread.usual_response_ns, story.latency_ns)
 
 
-def _explained(thread: Thread, story: Story, known: Surroundings) -> dict[str, Any]:
+def explained(thread: Thread, story: Story, known: Surroundings) -> dict[str, Any]:
+    """Return why one cycle was late, as `worst_causes` does."""
     began_late = 2 * story.latency_ns >= _excess_ns(thread, story)
     shares = _shares(thread, story, known, began_late)
     first = shares[0]

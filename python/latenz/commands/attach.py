@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from latenz.experiment.schema import Experiment
     from latenz.model import Deadline
 
-_DEFAULT_DURATION = "10s"
+_DEFAULT_DURATION, _WATCHED_DURATION = "10s", "24h"
 
 
 def command(
@@ -32,8 +32,15 @@ def command(
         str | None, typer.Option(help="Measure only threads whose names match, such as 'rt*'.")
     ] = None,
     duration: Annotated[
-        str, typer.Option(help="How long to measure; ends earlier with the program, or by Ctrl-C.")
-    ] = _DEFAULT_DURATION,
+        str | None,
+        typer.Option(
+            help="How long to measure; ends earlier with the program, or by Ctrl-C.",
+            show_default=f"{_DEFAULT_DURATION}; with --watch {_WATCHED_DURATION}",
+        ),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show each second what was measured so far.")
+    ] = False,
     deadline: Limits = None,
     for_: Globs = None,
     on: On = None,
@@ -51,6 +58,9 @@ def command(
     Ends with 0 if all deadlines are met, 1 if one is violated, 3 if one could not be shown, and 130
     if interrupted; what was measured so far is kept.
 
+    With --watch, a table of the threads changes on the terminal, with the cause of the last late
+    cycle of each; a pipe gets a line a second.
+
     With --on, the program runs on another machine: nothing needs to be installed there.
 
     Example: latenz attach ros2_control_node --thread 'rt*' --duration 60s --deadline 200us
@@ -58,6 +68,7 @@ def command(
     import shutil
 
     from latenz.commands.attach_show import print_attached
+    from latenz.commands.attach_watch import AttachWatch
     from latenz.commands.judging import asked_deadlines, exit_code
     from latenz.commands.on import asking, target_at
     from latenz.engines.attach import AttachSettings, missing_rights
@@ -88,12 +99,15 @@ def command(
         with asking(machine):
             if from_ is None and (obstacle := missing_rights()):
                 raise BadInput(obstacle.reason, on or "attach", obstacle.fix)
-            experiment = _experiment(settings, duration, deadlines)
-        folder = output or _default_folder(experiment.conditions[0].name)
+            length = duration or (_WATCHED_DURATION if watch else _DEFAULT_DURATION)
+            experiment = _experiment(settings, length, deadlines)
+        name = experiment.conditions[0].name
+        folder = output or _default_folder(name)
         is_new = not folder.exists()
-        with Progress(wanted=not json) as progress:
+        watching = AttachWatch(folder, name, is_trace=from_ is not None, json=json)
+        with watching if watch else Progress(wanted=not json) as observer:
             writer = run_experiment(
-                experiment, folder, experiment.conditions, progress, required=True, on=machine
+                experiment, folder, experiment.conditions, observer, required=True, on=machine
             )
     (account,) = writer.info.conditions
     sample_sets = Run.open(folder).sample_sets

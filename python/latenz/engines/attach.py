@@ -11,9 +11,10 @@ from pydantic import Field, model_validator
 
 from latenz.affinity import enterable_cpus, isolated_cpus
 from latenz.attach.account import ACCOUNT_FILE, Account, Thread
-from latenz.attach.calls import call_name, takes_a_file
-from latenz.attach.causes import Surroundings, priority_in_words, worst_causes
+from latenz.attach.calls import call_name
+from latenz.attach.causes import priority_in_words, worst_causes
 from latenz.attach.findings import Finding, Task, findings
+from latenz.attach.surroundings import Gathered
 from latenz.attach.targets import Target, find_target, find_unit
 from latenz.engines.base import Engine
 from latenz.errors import BadInput
@@ -28,7 +29,6 @@ from latenz.settings import Duration
 _PROGRAM = "latenz-attach"
 _CAP_SYS_ADMIN, _CAP_PERFMON, _CAP_BPF = 21, 38, 39
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of the kernel
-_MOST_FILES = 4096
 _STARTED = "program"
 _STARTING, _STARTING_S = 50, 0.2
 
@@ -95,15 +95,10 @@ class Attach(Engine[AttachSettings]):
         self._target: Target | None = None
         self._started: KeptProgram | None = None
         self._announced: dict[int, str] = {}
-        self._before: dict[int, Task] = {}
-        self._after: dict[int, Task] = {}
-        self._files: dict[tuple[int, int], str] = {}
-        self._maps: dict[int, list[tuple[int, int, str]]] = {}
-        self._priorities: dict[int, int] = {}
+        self._gathered = Gathered()
         self._seen: tuple[int, int] | None = None
         self._collected: Account | None = None
         self._isolated: frozenset[int] = frozenset()
-        self._is_guest = False
 
     @classmethod
     def needed(cls) -> dict[str, Any]:
@@ -189,7 +184,6 @@ class Attach(Engine[AttachSettings]):
         """Start the program if it is ours to start, and watch it."""
         if not self.settings.trace:
             self._isolated = frozenset(isolated_cpus())
-            self._is_guest = _is_guest()
         if self.settings.command:
             self._started = KeptProgram(
                 list(self.settings.command),
@@ -250,7 +244,7 @@ class Attach(Engine[AttachSettings]):
         if account is None:
             return {}
         recorded = account.recorded
-        causes = worst_causes(recorded, self._surroundings(recorded))
+        causes = worst_causes(recorded, self._gathered.told(recorded))
         return {
             "traces": [],
             "causes": causes,
@@ -302,24 +296,16 @@ class Attach(Engine[AttachSettings]):
             account = self._account()
             threads = account.recorded if account else ()
             if threads and not self.settings.trace:
-                with measured_machine().at_once():
-                    self._keep_tasks(threads)
-                    self._keep_surroundings(threads)
+                self._gathered.look(threads)
             for thread in threads:
                 self._announce(thread)
-
-    def _keep_tasks(self, threads: Iterable[Thread]) -> None:
-        for tid, task in Task.read_all((each.pid, each.tid) for each in threads).items():
-            if task.policy is not None:
-                self._after[tid] = task
-            self._before.setdefault(tid, task)
 
     def _announce(self, thread: Thread) -> None:
         if thread.tid in self._announced:
             return
         elsewhere: dict[str, Any] = {"machine": None, "kernel": None, "bench": None}
         if not self.settings.trace:
-            task = self._before.get(thread.tid)
+            task = self._gathered.before.get(thread.tid)
             elsewhere = {"priority": (task.priority if task else None) or None}
         name = f"{self.task.metadata.name}/{thread.folder}"
         known = {"name": name, "tool": _PROGRAM, **_what(thread), **elsewhere}
@@ -327,59 +313,8 @@ class Attach(Engine[AttachSettings]):
         self.task.writer.begin(self.task.metadata.model_copy(update=known))
         self._announced[thread.tid] = name
 
-    def _keep_surroundings(self, threads: Iterable[Thread]) -> None:
-        """Files, mappings and priorities are known only while the program runs."""
-        blocks = [
-            (thread.pid, segment)
-            for thread in threads
-            for story in thread.worst
-            for segment in story.segments
-            if segment.what == "blocked"
-        ]
-        wakers = {segment.tid for _, segment in blocks} - set(self._priorities)
-        unmapped = {each.pid for each in threads if self._lacks_mappings(each)}
-        files = (f"/proc/{tid}/stat" for tid in wakers), (f"/proc/{pid}/maps" for pid in unmapped)
-        with measured_machine().fetching([*files[0], *files[1]]):
-            self._priorities |= {tid: _priority(tid) for tid in wakers}
-            self._maps |= {pid: maps for pid in unmapped if (maps := _mappings(pid))}
-        for pid, segment in blocks:
-            key = (pid, segment.argument_0)
-            is_new = key not in self._files and len(self._files) < _MOST_FILES
-            if is_new and takes_a_file(call_name(segment.call)):
-                said = measured_machine().link_text(f"/proc/{pid}/fd/{segment.argument_0}")
-                if said is not None:
-                    self._files[key] = said
-
-    def _lacks_mappings(self, thread: Thread) -> bool:
-        """Return whether what is known of a process's memory does not tell all of its faults."""
-        if thread.pid not in self._maps:
-            return True
-        addresses = {address for story in thread.worst for address in story.fault_addresses}
-        return any(not self._place_of(thread.pid, each) for each in addresses)
-
-    def _surroundings(self, threads: Iterable[Thread]) -> Surroundings:
-        throttled = any(
-            (self._after[each.tid].throttled or 0) > (self._before[each.tid].throttled or 0)
-            for each in threads
-            if each.tid in self._after and each.tid in self._before
-        )
-        return Surroundings(
-            file_of=lambda pid, number: self._files.get((pid, number), ""),
-            priority_of=lambda tid: self._priorities.get(tid, -2),
-            place_of=self._place_of,
-            throttled=throttled,
-            is_guest=self._is_guest,
-        )
-
-    def _place_of(self, pid: int, address: int) -> str:
-        address &= 2**64 - 1
-        for first, last, name in self._maps.get(pid, ()):
-            if first <= address < last:
-                return name or "its own memory"
-        return ""
-
     def _described(self, thread: Thread) -> dict[str, Any]:
-        task = self._before.get(thread.tid)
+        task = self._gathered.before.get(thread.tid)
         grid = thread.grid
         known = thread.model_dump(exclude={"worst", "grid", "sleeps", "calls"})
         return {
@@ -396,10 +331,10 @@ class Attach(Engine[AttachSettings]):
     def _findings(self, threads: Iterable[Thread]) -> list[Finding]:
         found = []
         for each in threads:
-            before = self._before.get(each.tid)
+            before = self._gathered.before.get(each.tid)
             if before is not None:
                 calls = {call_name(number): n for number, n in each.calls.items()}
-                after = self._after.get(each.tid, before)
+                after = self._gathered.after.get(each.tid, before)
                 found += findings(each, before, after, calls, self._isolated)
         return found
 
@@ -516,26 +451,6 @@ def _started_target(program: KeptProgram, name: str) -> Target:
     if not processes:
         raise BadInput("ended at once", name, "see what it printed in the run's folder")
     return Target(Path(name).name, processes)
-
-
-def _priority(tid: int) -> int:
-    """Return a thread's priority in the kernel's numbers; -2: there is no such thread."""
-    with suppress(IndexError, ValueError):
-        return int(_text(f"/proc/{tid}/stat").rpartition(")")[2].split()[15]) + 100
-    return -2
-
-
-def _mappings(pid: int) -> list[tuple[int, int, str]]:
-    found = []
-    for line in _text(f"/proc/{pid}/maps").splitlines():
-        words = line.split(None, 5)
-        first, _, last = words[0].partition("-")
-        found.append((int(first, 16), int(last, 16), words[5] if len(words) > 5 else ""))
-    return found
-
-
-def _is_guest() -> bool:
-    return " hypervisor" in _text("/proc/cpuinfo")
 
 
 def _text(path: str) -> str:
