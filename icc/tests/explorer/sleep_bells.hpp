@@ -55,7 +55,7 @@ class ExploredBell {
     const std::size_t at = std::size_t{rings} * 4;
     for (int side = 0; side < most_sides; ++side)
       if (at == rings_at(static_cast<std::size_t>(side))) return side;
-    fail("sleeps on a word that is no bell");
+    fail("sleeps on a word that is not a bell");
   }
 
   // The variable that is 1 while side `sleeper` sleeps on the word of side `waker`: one is side 0.

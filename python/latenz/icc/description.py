@@ -252,7 +252,10 @@ def read_description(path: Path) -> Description:
 def _check_name(file: TomlFile[_File], place: tuple[str, ...], taken: set[str]) -> None:
     name = place[-1]
     if not _IDENTIFIER.fullmatch(name) or "__" in name or name in _KEYWORDS:
-        what, remedy = f"'{name}' is no name in C and C++", "a letter, then letters, digits and _"
+        what, remedy = (
+            f"'{name}' is not a name in C and C++",
+            "a letter, then letters, digits and _",
+        )
     elif name in LEAVES or (place[0] == "types" and place[1:] in (("string",), ("vector",))):
         what, remedy = f"'{name}' is a type already", "choose another name"
     elif name in taken:
@@ -297,7 +300,7 @@ def _member(
     spelled = _SPELLING.fullmatch(text)
     example = "as in uint32, float64[6], vector<float32, 6>, string<16>, or a type above"
     if spelled is None:
-        raise BadInput(f"'{text}' is no type", file.where(place), example)
+        raise BadInput(f"'{text}' is not a type", file.where(place), example)
     base, element, capacity = spelled[1], spelled[2], spelled[3]
     arrays = tuple(int(each) for each in re.findall(r"\d+", spelled[4]))
     kind: Leaf | Struct
@@ -308,7 +311,7 @@ def _member(
     elif base == "string" and element is None:
         kind = _fixed(LEAVES["char"], int(capacity))
     else:
-        raise BadInput(f"'{text}' is no type", file.where(place), example)
+        raise BadInput(f"'{text}' is not a type", file.where(place), example)
     size = kind.size
     for count in arrays:
         size *= count

@@ -1,4 +1,4 @@
-"""Clock cycles and nanoseconds: exact integers, rounded down where a cycle is no whole number."""
+"""Clock cycles and nanoseconds: exact integers, fractions of either rounded down."""
 
 import numpy as np
 import numpy.typing as npt

@@ -120,7 +120,7 @@ def windows_of_trace(path: Path, claimed: Preemption | None = None) -> tuple[Win
     """
     trace = open_trace(path)
     if not isinstance(trace, RecordedTrace):
-        raise BadInput("is no trace of a kernel's tracepoints", str(path), REMEDY)
+        raise BadInput("is not a trace of a kernel's tracepoints", str(path), REMEDY)
     told = _told(trace, claimed)
     return tuple(_windows(path, told, each, claimed) for each in told["cpus"])
 

@@ -203,11 +203,11 @@ WRONG = {
     'class = "uint8"': "'class' is not a name in C and C++",
     'a = "uint64[99][99]"': "has 78408 bytes; at most 65536",
     'a = "string"': "there is no type 'string'; say how long it may be: string<16>",
-    'a = "string<0>"': "'string<0>' is no type; as in uint32",
-    'a = "string<char, 4>"': "'string<char, 4>' is no type",
-    'a = "vector<uint8>"': "'vector<uint8>' is no type",
+    'a = "string<0>"': "'string<0>' is not a type; as in uint32",
+    'a = "string<char, 4>"': "'string<char, 4>' is not a type",
+    'a = "vector<uint8>"': "'vector<uint8>' is not a type",
     'a = "vector<bool, 4>"': "there is no type 'bool'; use uint8",
-    'a = "vector<string<4>, 4>"': "'vector<string<4>, 4>' is no type",
+    'a = "vector<string<4>, 4>"': "'vector<string<4>, 4>' is not a type",
     'a = "vector<uint64, 9000>"': "'vector<uint64, 9000>' has 72008 bytes; at most 65536",
 }
 
