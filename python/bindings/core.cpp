@@ -12,4 +12,5 @@ NB_MODULE(_core, module) {
   latenz::python::bind_simulation(module);
   latenz::python::bind_adversary(module);
   latenz::python::bind_frame(module);
+  latenz::python::bind_channels(module);
 }

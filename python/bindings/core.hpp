@@ -37,5 +37,6 @@ void bind_tdma(nanobind::module_& module);
 void bind_simulation(nanobind::module_& module);
 void bind_adversary(nanobind::module_& module);
 void bind_frame(nanobind::module_& module);
+void bind_channels(nanobind::module_& module);
 
 }  // namespace latenz::python

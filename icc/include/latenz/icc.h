@@ -1349,6 +1349,13 @@ static inline void* latenz_icc_ring_try_loan(latenz_icc_ring* self) {
   self->held = true;
   return licc_ring_slot(self, self->number + 1u);
 }
+/* The same as soon as every lossless reader has a slot free; `*message` is null unless `ok`. */
+static inline latenz_icc_result latenz_icc_ring_loan(latenz_icc_ring* self, void** message,
+                                                     const latenz_icc_deadline* deadline) {
+  const latenz_icc_result result = licc_ring_await_slot(self, deadline);
+  *message = result == LATENZ_ICC_OK ? latenz_icc_ring_try_loan(self) : NULL;
+  return result;
+}
 /* Makes what was lent last the newest message; once for each loan. Wait-free. */
 static inline void latenz_icc_ring_publish(latenz_icc_ring* self) {
   if (self->held) {
@@ -1439,24 +1446,36 @@ static inline latenz_icc_result latenz_icc_ring_try_read_some(latenz_icc_ring* s
   }
   return result;
 }
-/* Reads the next message as soon as it is there. */
-static inline latenz_icc_result latenz_icc_ring_read(latenz_icc_ring* self, void* message,
-                                                     const latenz_icc_deadline* deadline) {
+static inline latenz_icc_result licc_ring_await_message(latenz_icc_ring* self,
+                                                        const latenz_icc_deadline* deadline) {
   const latenz_icc_result result =
       licc_wait(&self->endpoint, &self->peer, licc_ring_is_there, self, deadline);
   if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
   if (result != LATENZ_ICC_OK) return result;
-  if (self->seen - self->number > self->slots) return LATENZ_ICC_BUSY;
-  return licc_ring_copy(self, message, 1);
+  return self->seen - self->number <= self->slots ? LATENZ_ICC_OK : LATENZ_ICC_BUSY;
+}
+/* Reads the next message as soon as it is there. */
+static inline latenz_icc_result latenz_icc_ring_read(latenz_icc_ring* self, void* message,
+                                                     const latenz_icc_deadline* deadline) {
+  const latenz_icc_result result = licc_ring_await_message(self, deadline);
+  return result == LATENZ_ICC_OK ? licc_ring_copy(self, message, 1) : result;
+}
+static inline latenz_icc_result licc_ring_hold(latenz_icc_ring* self, const void** message,
+                                               latenz_icc_result result) {
+  *message = result == LATENZ_ICC_OK ? licc_ring_slot(self, self->number + 1u) : NULL;
+  self->held = result == LATENZ_ICC_OK;
+  return result;
 }
 /* The next message where it stands; it stays until `release`. `*message` is null unless `ok`.
  * Wait-free. */
 static inline latenz_icc_result latenz_icc_ring_try_take(latenz_icc_ring* self,
                                                          const void** message) {
-  const latenz_icc_result result = licc_ring_look(self);
-  *message = result == LATENZ_ICC_OK ? licc_ring_slot(self, self->number + 1u) : NULL;
-  self->held = result == LATENZ_ICC_OK;
-  return result;
+  return licc_ring_hold(self, message, licc_ring_look(self));
+}
+/* The same as soon as it is there. */
+static inline latenz_icc_result latenz_icc_ring_take(latenz_icc_ring* self, const void** message,
+                                                     const latenz_icc_deadline* deadline) {
+  return licc_ring_hold(self, message, licc_ring_await_message(self, deadline));
 }
 /* Gives the slot taken last back: `ok`, `empty` if none was taken, `busy` if what was read there
  * may be torn, since the writer has left this reader behind meanwhile. Wait-free. */

@@ -9,7 +9,16 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from latenz.errors import BadInput, closest
-from latenz.icc.layout import LARGEST_PAYLOAD, MOST_FIELDS, MOST_READERS, MOST_SLOTS, FieldKind
+from latenz.icc.layout import (
+    LARGEST_PAYLOAD,
+    MOST_FIELDS,
+    MOST_READERS,
+    MOST_SLOTS,
+    Channel,
+    FieldKind,
+    Kind,
+)
+from latenz.icc.layout import Field as WireField
 from latenz.toml_file import TomlFile, read_toml
 
 MOST_MEMBERS = 32
@@ -122,18 +131,6 @@ def _fixed(element: "Leaf | Struct | Fixed", capacity: int) -> Fixed:
     return Fixed("", (count, items))
 
 
-@dataclass(frozen=True)
-class WireField:
-    """A leaf as it is stored in shared memory; `name` is whole."""
-
-    offset: int
-    size: int
-    kind: FieldKind
-    count: int
-    stride: int
-    name: str
-
-
 def alignment_of(kind: Leaf | Struct) -> int:
     """Return what a type's offset is a multiple of."""
     return kind.size if isinstance(kind, Leaf) else kind.alignment
@@ -144,7 +141,7 @@ def _round_up(size: int, alignment: int) -> int:
 
 
 def fields_of(struct: Struct) -> tuple[WireField, ...]:
-    """Return the fields of a payload as docs/icc-abi.md has them."""
+    """Return the fields of a payload as docs/icc-abi.md has them; names are whole."""
     return tuple(_leaves(struct, (), "", 0, 1, 0))
 
 
@@ -168,7 +165,7 @@ def _leaves(
             inner = f"{name}.{member.name}" if name else member.name
             yield from _leaves(member.type, member.dimensions, inner, offset + at, count, stride)
     else:
-        yield WireField(offset, of.size, of.kind, count, of.size if count == 1 else stride, name)
+        yield WireField(name, of.kind, of.size, offset, count, of.size if count == 1 else stride)
 
 
 def fingerprint_of(struct: Struct) -> int:
@@ -214,6 +211,23 @@ class DescribedChannel:
     reply: Struct | None
     readers: int
     slots: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of shared memory that it takes (docs/icc-abi.md)."""
+        payloads = [self.payload, *([self.reply] if self.reply is not None else [])]
+        return Channel(
+            offset=0,
+            size=0,
+            name=self.name,
+            kind=Kind[self.kind.upper()],
+            generation=0,
+            readers=self.readers,
+            slots=2 * (self.readers + 1) if self.kind == "latest" else self.slots,
+            payload_bytes=tuple(each.size for each in payloads),
+            fingerprints=(),
+            fields=tuple(fields_of(each) for each in payloads),
+        ).expected_size()
 
 
 @dataclass(frozen=True)

@@ -115,26 +115,6 @@ def _c_struct(struct: Struct) -> list[str]:
     return [*lines, f"    {name}_fields}};", ""]
 
 
-def channel_bytes(channel: DescribedChannel) -> int:
-    """Return the bytes of shared memory that a channel takes (docs/icc-abi.md)."""
-    from latenz.icc.layout import Channel, Kind
-
-    payloads = [channel.payload, *([channel.reply] if channel.reply is not None else [])]
-    slots = 2 * (channel.readers + 1) if channel.kind == "latest" else channel.slots
-    return Channel(
-        offset=0,
-        size=0,
-        name=channel.name,
-        kind=Kind[channel.kind.upper()],
-        generation=0,
-        readers=channel.readers,
-        slots=slots,
-        payload_bytes=tuple(each.size for each in payloads),
-        fingerprints=(),
-        fields=tuple((None,) * len(fields_of(each)) for each in payloads),  # type: ignore[misc]
-    ).expected_size()
-
-
 def _c_channel(channel: DescribedChannel) -> list[str]:
     name, kind = channel.name, channel.kind
     payload = f"&{channel.payload.name}_type"
@@ -145,7 +125,7 @@ def _c_channel(channel: DescribedChannel) -> list[str]:
         "ring": f"{payload}, {channel.slots}u, {channel.readers}u",
     }[kind]
     lines = [f"/* {name}: {_KINDS[kind]} */"]
-    lines += [f"enum {{ {name}_bytes = {channel_bytes(channel)} }}; /* of shared memory */"]
+    lines += [f"enum {{ {name}_bytes = {channel.size} }}; /* of shared memory */"]
     lines += [f"static inline latenz_icc_shape {name}_shape(void) {{"]
     lines += [f"  return latenz_icc_{kind}_shape({arguments});", "}"]
     for side in ("client", "server") if kind == "exchange" else ("writer", "reader"):
@@ -176,13 +156,25 @@ def _c_side(channel: DescribedChannel, side: str) -> list[str]:
         returns = "" if result == "void" else f"return {cast}"
         lines += [f"static inline {result} {self}_{call}({self}* self{declared}) {{"]
         lines += [f"  {returns}latenz_icc_{kind}_{call}(&self->state{passed});", "}"]
-    if side == "reader" and kind == "ring":
-        payload = channel.payload.name
-        lines += [f"static inline latenz_icc_result {self}_try_take({self}* self,"]
-        lines += [f"    const {payload}** message) {{", "  const void* place;"]
+    if kind == "ring":
+        lines += _c_places(self, side, channel.payload.name)
+    return lines
+
+
+def _c_places(self: str, side: str, payload: str) -> list[str]:
+    """Return the calls of a ring that answer with a result and a place."""
+    const = "const " if side == "reader" else ""
+    lines = []
+    for call in ("try_take", "take") if side == "reader" else ("loan",):
+        waits = not call.startswith("try")
+        deadline, passed = (
+            (", const latenz_icc_deadline* deadline", ", deadline") if waits else ("", "")
+        )
+        lines += [f"static inline latenz_icc_result {self}_{call}({self}* self,"]
+        lines += [f"    {const}{payload}** message{deadline}) {{", f"  {const}void* place;"]
         lines += ["  const latenz_icc_result result ="]
-        lines += ["      latenz_icc_ring_try_take(&self->state, &place);"]
-        lines += [f"  *message = (const {payload}*)place;", "  return result;", "}"]
+        lines += [f"      latenz_icc_ring_{call}(&self->state, &place{passed});"]
+        lines += [f"  *message = ({const}{payload}*)place;", "  return result;", "}"]
     return lines
 
 

@@ -252,6 +252,12 @@ def read_channel(region: Region, offset: int) -> Channel:
     return channel
 
 
+def pack_field(field: Field) -> bytes:
+    """Return a field as it is stored in a channel's header, where names are cut off."""
+    name = field.name.encode()[:15]
+    return _FIELD.pack(field.offset, field.size, field.kind, field.count, field.stride, name)
+
+
 def _sides_offset(fields: int) -> int:
     return _whole_pairs(_IDENTITY.size + fields * _FIELD.size)
 
