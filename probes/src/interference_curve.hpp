@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace latenz::probe {
@@ -49,9 +50,20 @@ class Staircase {
     }
   }
 
-  void add(const Staircase& other) {
-    for (const CurveStep& step : other.steps_) {
-      add(step);
+  void add(const Staircase& other) { add(std::span(other.steps_)); }
+
+  /// Adds windows by ascending span: nearly all of them are below a step, and the place of one is
+  /// not far from that of the one before.
+  void add(std::span<const CurveStep> windows) {
+    auto above = steps_.begin();
+    for (const CurveStep& window : windows) {
+      above = std::find_if(above, steps_.end(),
+                           [&](const auto& each) { return each.span > window.span; });
+      if (above != steps_.begin() && std::prev(above)->sum >= window.sum) {
+        continue;
+      }
+      add(window);
+      above = std::ranges::upper_bound(steps_, window.span, {}, &CurveStep::span);
     }
   }
 
@@ -92,6 +104,12 @@ class ExecutionWindow {
   /// Takes an execution that began at `begin`, not before the last one, and took `own`; every
   /// window that ends with it goes into `steps`.
   void add(std::uint64_t begin, std::uint64_t own, Staircase& steps) {
+    steps.add(windows_of(begin, own));
+  }
+
+  /// Takes such an execution, and returns every window that ends with it, by ascending span; valid
+  /// until the next one.
+  [[nodiscard]] std::span<const CurveStep> windows_of(std::uint64_t begin, std::uint64_t own) {
     begins_[count_ % depth] = begin;
     owns_[count_ % depth] = own;
     ++count_;
@@ -101,7 +119,7 @@ class ExecutionWindow {
       const std::size_t at = (count_ - 1 - i) % depth;
       const std::uint64_t span = begin - begins_[at];
       sum += owns_[at];
-      steps.add({span, sum});
+      windows_[i] = {span, sum};
       if (i < consecutive) {
         shortest_[i] = std::min(shortest_[i], span);
         largest_[i] = std::max(largest_[i], sum);
@@ -110,6 +128,7 @@ class ExecutionWindow {
     if (back == depth) {
       horizon_ = std::min(horizon_, begin - begins_[count_ % depth]);
     }
+    return std::span(windows_).first(back);
   }
 
   [[nodiscard]] std::uint64_t count() const { return count_; }
@@ -123,6 +142,7 @@ class ExecutionWindow {
   [[nodiscard]] std::size_t known() const { return std::min<std::size_t>(count_, consecutive); }
 
  private:
+  std::array<CurveStep, depth> windows_{};
   std::array<std::uint64_t, depth> begins_{};
   std::array<std::uint64_t, depth> owns_{};
   std::uint64_t count_ = 0;

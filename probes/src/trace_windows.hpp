@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -80,6 +81,7 @@ struct Edges {
 };
 
 struct CpuSettings {
+  bool is_survey = false;  ///< what interrupts took is not asked for
   bool preemptible = false;
   std::int32_t measured = -1;  ///< thread; -1: none
   std::int32_t priority = 0;   ///< of it, as the kernel has it
@@ -91,7 +93,7 @@ struct CpuSettings {
 class CpuWindows {
  public:
   explicit CpuWindows(const CpuSettings& settings)
-      : settings_(settings), account_(settings.measured < 0) {}
+      : settings_(settings), account_(settings.measured < 0 && !settings.is_survey) {}
 
   void feed(const Step& step);
   void lost(std::uint64_t count);
@@ -276,6 +278,7 @@ class TraceWindows final : public Consumer {
 
   [[nodiscard]] Step step_of(const Event& event);
   void scheduler_told(const Event& event, Step& step);
+  void saw(std::string_view name);
   void saw_timerlat(const Event& event);
   void told_switch(const Event& event, Step& step) const;
   void told_timer(const Event& event, Step& step);
@@ -299,7 +302,7 @@ class TraceWindows final : public Consumer {
   std::map<int, Measured> chosen_;
   int busiest_ = -1;
   Edges edges_;
-  std::map<std::string, std::uint64_t> saw_;
+  std::map<std::string, std::uint64_t, std::less<>> saw_;
   std::map<int, std::map<std::string, Latencies>> timerlat_;  ///< by context
   std::uint64_t events_ = 0;
   std::uint64_t lost_events_ = 0;

@@ -306,6 +306,7 @@ std::map<int, TraceWindows::Measured> TraceWindows::measured() const {
 
 CpuSettings TraceWindows::settings_of(int number) const {
   CpuSettings settings;
+  settings.is_survey = is_survey_;
   if (is_survey_) return settings;
   settings.preemptible = preemptible_;
   settings.edges = edges_;
@@ -339,8 +340,17 @@ void TraceWindows::event(const Event& event) {
   const Step step = step_of(event);
   if (is_survey_) count_waking(event, step);
   if (!is_survey_ && event.kind == Kind::timerlat) saw_timerlat(event);
-  if (!is_survey_) ++saw_[std::string(event.name)];
+  if (!is_survey_) saw(event.name);
   if (on != nullptr) on->feed(step);
+}
+
+void TraceWindows::saw(std::string_view name) {
+  const auto known = saw_.find(name);
+  if (known != saw_.end()) {
+    ++known->second;
+  } else {
+    saw_.emplace(name, 1);
+  }
 }
 
 void TraceWindows::lost(int cpu, std::uint64_t count) {

@@ -39,12 +39,12 @@ void write_horizon(probe::Json& json, const probe::ExecutionWindow& window) {
 }  // namespace
 
 std::uint64_t Names::number(std::string_view name) {
-  const std::string told(name.substr(0, longest_name));
-  const auto known = numbers_.find(told);
+  name = name.substr(0, longest_name);
+  const auto known = numbers_.find(name);
   if (known != numbers_.end()) return known->second;
   if (names_.size() >= most) return number("(others)");
-  names_.push_back(told);
-  return numbers_[told] = names_.size() - 1;
+  names_.emplace_back(name);
+  return numbers_[names_.back()] = names_.size() - 1;
 }
 
 void WindowAccount::window(Term term, std::int64_t ns, std::int64_t inner, Site site) {
@@ -140,19 +140,18 @@ void WindowAccount::commit() {
 }
 
 void WindowAccount::commit_executions() {
-  latest_steps_.clear();
   for (const Execution& each : recent_) {
     const std::uint64_t begin = positive(each.begin_ns);
     const std::uint64_t own = positive(each.own);
-    executions_.add(begin, own, latest_steps_);
+    const auto windows = executions_.windows_of(begin, own);
+    open_.interference.add(windows);
+    interference_.add(windows);
     longest_execution_ = std::max(longest_execution_, own);
     const bool is_known = sources_.contains(each.source) || sources_.size() < most_sources;
     probe::InterruptSource& source = sources_[is_known ? each.source : 0];
     source.window.add(begin, own, source.interference);
     source.longest = std::max(source.longest, own);
   }
-  open_.interference.add(latest_steps_);
-  interference_.add(latest_steps_);
   recent_.clear();
 }
 

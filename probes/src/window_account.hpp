@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -32,8 +33,14 @@ class Names {
   [[nodiscard]] const std::string& name(std::uint64_t number) const { return names_.at(number); }
 
  private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const {
+      return std::hash<std::string_view>{}(name);
+    }
+  };
   std::vector<std::string> names_{""};
-  std::unordered_map<std::string, std::uint64_t> numbers_{{"", 0}};
+  std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>> numbers_{{"", 0}};
 };
 
 class WindowAccount {
@@ -106,7 +113,6 @@ class WindowAccount {
   probe::ExecutionWindow executions_;
   std::uint64_t longest_execution_ = 0;
   probe::Staircase interference_{256};
-  probe::Staircase latest_steps_{512};
   std::map<std::uint64_t, probe::InterruptSource> sources_;
   std::vector<probe::WakeUp> latest_;  ///< the wake-ups with the longest latencies
   std::map<std::int32_t, probe::Rival> rivals_;
