@@ -74,6 +74,9 @@ def command(
     of a run that recorded its kernel's windows (windows = true). The exit code is 3 also if a
     condition of the theorem is open, or the maxima are not saturated; see docs/linux-bound.md.
 
+    A system file with a table [linux] has real-time threads of one CPU: how late each can end, and
+    chains of them, from a bound of the wake-up latency; see docs/linux-bound.md.
+
     Example: latenz bound experiments/systems/beckert2014.toml --mode carry
 
     Example: latenz bound --linux results/linux-bound --deadline 100us
@@ -81,7 +84,43 @@ def command(
     _check_options(linux, system, mode, horizon, interrupts, preemption, to_user)
     if linux:
         return _bound_linux(system, deadline or [], interrupts, preemption, to_user, json)
-    return _bound_system(file_or_shipped(system[0], "system"), mode, deadline, horizon, json)
+    file = file_or_shipped(system[0], "system")
+    from latenz.linux_bound.thread_file import has_threads
+
+    if has_threads(file):
+        return _bound_threads(file, mode, deadline or [], horizon, json)
+    return _bound_system(file, mode, deadline, horizon, json)
+
+
+def _bound_threads(
+    file: Path, mode: str | None, deadlines: "list[str]", horizon: str | None, json: bool
+) -> int:
+    from latenz.analysis.options import horizon_of
+    from latenz.deadlines import parse_deadline
+    from latenz.errors import BadInput
+    from latenz.linux_bound.judging import judged
+    from latenz.linux_bound.show_threads import document, print_responses
+    from latenz.linux_bound.thread_file import read_linux_system
+    from latenz.linux_bound.threads import response_times
+
+    if mode is not None:
+        raise BadInput("is of partitions; threads of Linux have none", "--mode", "leave it out")
+    wanted = []
+    for text in deadlines:
+        name, _, limit = text.rpartition("=")
+        wanted.append((name, parse_deadline(limit)))
+    system = read_linux_system(file)
+    found = response_times(system.threads, system.kernel, system.interrupts, horizon_of(horizon))
+    is_open = system.evidence is not None and system.evidence.is_open
+    verdicts = judged(found, wanted, is_open)
+    if json:
+        import json as json_module
+
+        typer.echo(json_module.dumps(document(system, found, verdicts), indent=1))
+    else:
+        print_responses(system, found, verdicts)
+    not_shown = is_open or any(each.verdict == "not shown" for each in verdicts)
+    return EXIT_NOT_SHOWN if not_shown or any(each.response is None for each in found) else 0
 
 
 def _check_options(
