@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from latenz.progress import counting
+from simulation.vhdl_sources import ALL, MEASURING
 from synthesis import flow
 
 HERE = Path(__file__).resolve().parent
@@ -57,6 +58,7 @@ class Proof:
             steps of the induction.
         covered: Cycles within which every cover must be reached.
         refuted: The property that must fail; none normally.
+        lists: Of the sources that the entity is made of.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Proof:
     bounded: int = 20
     covered: int = 20
     refuted: str | None = None
+    lists: tuple[str, ...] = (MEASURING,)
 
 
 def _core(
@@ -158,6 +161,36 @@ PROOFS = (
         bounded=6,
         covered=8,
     ),
+    Proof(
+        name="stream merger, 3 inputs",
+        top="stream_merger",
+        generics={"inputs_g": 3},
+        properties="stream_merger_properties",
+        files=("stream_merger_properties.sv",),
+        bounded=8,
+        covered=10,
+        lists=ALL,
+    ),
+    Proof(
+        name="selector, 3 channels",
+        top="axi_lite_selector",
+        generics={"channels_g": 3, "window_bits_g": 4},
+        properties="axi_lite_selector_properties",
+        files=("axi_lite_rules.sv", "axi_lite_selector_properties.sv"),
+        bounded=6,
+        covered=10,
+        lists=ALL,
+    ),
+    Proof(
+        name="ring writer, any ring",
+        top="ring_writer",
+        generics={},
+        properties="ring_writer_properties",
+        files=("ring_writer_properties.sv",),
+        bounded=6,
+        covered=14,
+        lists=ALL,
+    ),
     _core(
         "a planted falsehood",
         "drop",
@@ -203,7 +236,7 @@ def prove(proof: Proof) -> Result:
 
 def _write_model(proof: Proof, model: Path) -> None:
     netlist = model.with_name("netlist.v")
-    netlist.write_text(flow.netlist(proof.top, proof.generics))
+    netlist.write_text(flow.netlist(proof.top, proof.generics, *proof.lists))
     files = " ".join(str(HERE / name) for name in proof.files)
     macros = " ".join(f"-D{macro}" for macro in proof.macros)
     # Memories become registers before modules are flattened: properties name their words.
@@ -236,7 +269,8 @@ def _refute(proof: Proof, model: Path) -> list[str]:
 
 def prove_all(proofs: Sequence[Proof] = PROOFS, at_once: int = 2) -> list[Result]:
     """Run proofs, some of them at once; their results in the same order."""
-    flow.library("sources.txt")  # once, before the threads ask for it
+    for lists in {proof.lists for proof in proofs}:
+        flow.library(*lists)  # once, before the threads ask for it
     done = 0
     with (
         counting("proofs", len(proofs), wanted=True) as show,

@@ -25,8 +25,8 @@ def test_a_broken_design_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     """One gate of the netlist is wrong: an acknowledgement counts without its interrupt."""
     netlist = prove.flow.netlist
 
-    def broken(top: str, generics: prove.flow.Generics) -> str:
-        text = netlist(top, generics)
+    def broken(top: str, generics: prove.flow.Generics, *lists: str) -> str:
+        text = netlist(top, generics, *lists)
         assert text.count("assign ack_rises = ack_seen;") == 1
         return text.replace(
             "assign ack_rises = ack_seen;", "assign ack_rises = ack_seen | irq_rises;"

@@ -69,6 +69,8 @@ architecture rtl of ring_writer is
     signal dropped_count : count_t := (others => '0');
     -- Number of the next record to take: ahead of written_count by what is under way.
     signal next_record   : count_t := (others => '0');
+    -- And of the one behind it: adding 1 and subtracting in one cycle is a long way.
+    signal following     : count_t := to_unsigned(1, count_t'length);
     signal under_way     : unsigned(4 downto 0) := (others => '0');
 
     -- Of the next record. A register, for the way from `consumed` to tready would be a long one: a
@@ -105,7 +107,7 @@ begin
     end generate mask;
 
     beyond(0) <= or ((next_record - unsigned(consumed)) and not index_mask);
-    beyond(1) <= or ((next_record + 1 - unsigned(consumed)) and not index_mask);
+    beyond(1) <= or ((following - unsigned(consumed)) and not index_mask);
     nothing   <= nor under_way;
     slot_free <= (not awvalid or m_axi_awready) and (not wvalid or m_axi_wready);
     ready     <= '0' when under_way = under_way_max_c else
@@ -155,9 +157,11 @@ begin
 
         if rising_edge(aclk) then
             if taken = '1' then
-                next_record <= next_record + 1;
+                next_record <= following;
+                following   <= following + 1;
             elsif nothing = '1' then
                 next_record <= written_count;
+                following   <= written_count + 1;
             end if;
 
             no_place <= beyond(0);
@@ -184,6 +188,7 @@ begin
 
             if aresetn = '0' then
                 next_record   <= (others => '0');
+                following     <= to_unsigned(1, count_t'length);
                 under_way     <= (others => '0');
                 written_count <= (others => '0');
                 dropped_count <= (others => '0');
