@@ -14,7 +14,9 @@ bool is_hard(char context) { return context == 'h' || context == 'H'; }
 }  // namespace
 
 void CpuWindows::feed(const Step& step) {
-  if (held_) {
+  if (held_ && step.t_ns < held_->t_ns) {
+    forget("events with a time before that of the event before them", 1);
+  } else if (held_) {
     const Step held = *held_;
     run(held, std::max(step.t_ns, held.t_ns), &step);
   }
@@ -28,9 +30,13 @@ void CpuWindows::finish() {
   account_.finish(last);
 }
 
-/// Nothing that was open can be closed by what comes after a gap.
 void CpuWindows::lost(std::uint64_t count) {
-  account_.lost("events that the trace's buffer could not take", std::max<std::uint64_t>(count, 1));
+  forget("events that the trace's buffer could not take", count);
+}
+
+/// Nothing that was open can be closed by what comes after a gap.
+void CpuWindows::forget(const char* why, std::uint64_t count) {
+  account_.lost(why, std::max<std::uint64_t>(count, 1));
   held_.reset();
   before_ = -1;
   is_known_ = is_idle_ = is_asleep_ = in_user_ = was_free_ = in_timer_ = false;

@@ -56,8 +56,8 @@ void WindowAccount::window(Term term, std::int64_t ns, std::int64_t inner, Site 
 void WindowAccount::execution(std::int64_t begin_ns, std::int64_t own, std::uint64_t source) {
   if (!is_observing_) return;
   // With brackets an execution may begin before the last one has: it is put behind it.
-  const std::int64_t last = recent_.empty() ? begin_ns : recent_.back().begin_ns;
-  recent_.push_back({std::max(begin_ns, last), own, source});
+  last_begin_ = std::max(begin_ns, last_begin_);
+  recent_.push_back({last_begin_, own, source});
   if (recent_.size() >= most_found) commit_executions();
 }
 

@@ -103,6 +103,7 @@ class WindowAccount {
   bool is_observing_;
   std::vector<Found> found_;
   std::vector<Execution> recent_;
+  std::int64_t last_begin_ = 0;  ///< of an execution
   std::map<std::int32_t, probe::Rival> found_rivals_;
   std::uint64_t found_passed_over_ = 0;
   probe::Segment open_;

@@ -106,6 +106,8 @@ class Steps:
         """Return Q(length); beyond the horizon a window is made of several."""
         if self.horizon is None or length <= self.horizon:
             return self._within(length)
+        if self.horizon == 0:  # as many as are looked at began at once: any number may
+            return 2 * HORIZON_NS
         # Two half-open windows one after the other hold no more than each of them can.
         whole, rest = divmod(length, self.horizon)
         return whole * self._within(self.horizon) + (self._within(rest) if rest else 0)

@@ -139,6 +139,29 @@ def test_lost_events_are_named(tmp_path):
     assert "could not take (17 times)" in told.how
 
 
+@pytest.mark.parametrize("order", ["backwards", "twice", "shuffled"])
+def test_times_that_go_back_are_named_and_leave_no_sound_bound(order, tmp_path):
+    head, *lines = kernel(0)[1].split("\n#\n", 1)[1].splitlines()
+    if order == "backwards":
+        lines.reverse()
+    elif order == "twice":
+        lines += lines
+    else:
+        random.Random(3).shuffle(lines)
+    found = bound_of(tmp_path, "# tracer: nop\n#\n" + "\n".join([head, *lines]) + "\n", "rt")
+    told = conditions(found)["C3"]
+    assert told.state == "violated"
+    assert "a time before that of the event before" in told.how
+
+
+def test_interrupts_that_all_begin_at_once_leave_no_bound(tmp_path):
+    """As with a clock that stands still: in no window can they be counted."""
+    stopped = re.sub(r" \d+\.\d{9}: ", " 1.000000000: ", kernel(0)[1])
+    found = bound_of(tmp_path, stopped, "rt")
+    assert found.bound.bound_ns is None
+    assert Steps.of([(0, 5)], 0)(1) > 10**10
+
+
 def test_an_nmi_is_named(tmp_path):
     lines = kernel(0)[1].splitlines()
     at = len(lines) // 2
