@@ -348,12 +348,7 @@ def _how_to_keep(noted: "Record", place: "Place") -> str:
 
 def _command(place: "Place", verb: str) -> str:
     """Return what to type for the same machine."""
-    from shlex import quote
-
-    on_target = place.live and place.name != "/"
-    return (
-        f"latenz tune {verb} --on {quote(place.name)}" if on_target else f"sudo latenz tune {verb}"
-    )
+    return place.command(verb) if place.name != "/" else f"sudo {place.command(verb)}"
 
 
 def _exit_code(noted: "Record", *, interrupted: bool) -> int:

@@ -48,17 +48,20 @@ def plan(
 
     Example: latenz tune plan --cpus 2-3 --skip host-thermald-off
     """
+    from latenz.tune.places import Place
     from latenz.tune.plan_show import plan_document, print_plan
     from latenz.tune.transaction import STATE
 
     with machine_at(root, on):
         found = _planned(cpus, profile, root, include, only, skip)
+        is_tuned = found.root.is_folder(STATE)
+        revert_it = Place(root).command("revert") if root.is_dir() else "latenz tune revert"
     if json:
         print_json(plan_document(found))
     else:
         print_plan(found)
-    if found.root.is_folder(STATE):
-        typer.echo("this is on top of what is applied already; latenz tune revert first", err=True)
+    if is_tuned:
+        typer.echo(f"this is on top of what is applied already; {revert_it} first", err=True)
     return 0
 
 
@@ -114,16 +117,17 @@ def _carried_out(place: "Place", found: "Plan | None", total: int, json: bool) -
     changes, isolated, profile = (
         (found.changes, found.isolated, found.profile) if found else ((), "", "")
     )
-    with (
-        noticed_signals() as stopped,
-        place.answers_until(stopped),
-        counting("applying", total, wanted=not json) as progress,
-    ):
-        transaction = apply_changes(place, changes, isolated, profile, stopped, progress)
-    if json:
-        print_json(document | status_document(transaction, at_work=False))
-    else:
-        print_applied(transaction)
+    with noticed_signals() as stopped:  # until it is told what was changed
+        with (
+            place.answers_until(stopped),
+            counting("applying", total, wanted=not json) as progress,
+        ):
+            transaction = apply_changes(place, changes, isolated, profile, stopped, progress)
+        if json:
+            print_json(document | status_document(transaction, at_work=False))
+        else:
+            print_applied(transaction)
+        sys.stdout.flush()
     return 0 if transaction.phase == "applied" else EXIT_INTERRUPTED
 
 
@@ -182,18 +186,21 @@ def revert(
         transaction = _readable(place)
         total = len(transaction.changes) if transaction else None
         entries = made_since(transaction) if transaction else []
-        with (
-            noticed_signals() as stopped,
-            place.answers_until(stopped),
-            counting("reverting", total, wanted=not json) as progress,
-        ):
-            results = revert_changes(place, force, stopped, progress)
-    for path in entries:
-        typer.echo(f"{path} was made since, with what was added: edit its options", err=True)
-    if json:
-        print_json(revert_document(results))
-    else:
-        print_reverted(results)
+        with noticed_signals() as stopped:  # until it is told what was taken back
+            with (
+                place.answers_until(stopped),
+                counting("reverting", total, wanted=not json) as progress,
+            ):
+                results = revert_changes(place, force, stopped, progress)
+            for path in entries:
+                typer.echo(
+                    f"{path} was made since, with what was added: edit its options", err=True
+                )
+            if json:
+                print_json(revert_document(results))
+            else:
+                print_reverted(place, results)
+            sys.stdout.flush()
     if results is None:
         return EXIT_INTERRUPTED
     return EXIT_GATE_VIOLATED if refused_of(results) else 0

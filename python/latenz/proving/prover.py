@@ -155,7 +155,7 @@ def nothing_applied(place: Place) -> None:
     """
     sweep(place)
     if unfinished(place) is not None:
-        raise BadInput("an apply was interrupted", place.name, "latenz tune revert first")
+        raise BadInput("an apply was interrupted", place.name, f"{place.command('revert')} first")
 
 
 def returned(place: Place, folder: Path | None) -> tuple[Path, Record]:
@@ -187,7 +187,7 @@ def returned(place: Place, folder: Path | None) -> tuple[Path, Record]:
     noted = Record.read(chosen)
     if noted.waiting and found is not None and found.phase == "applied":
         if noted.waiting == place.boot_id():
-            remedy = "restart it and resume, or latenz tune revert"
+            remedy = f"restart it and resume, or {place.command('revert')}"
             raise BadInput("the machine was not restarted yet", place.name, remedy)
         return chosen, noted
     if refusals := refused_of(take_back(place)):

@@ -32,21 +32,22 @@ def unfinished(place: Place) -> Transaction | None:
         return None
     began = found.journal.head.began
     where = place.name
+    revert_it = place.command("revert")
     if found.journal.head.proof:
         raise BadInput(
             f"a proof is under way since {began}",
             where,
-            "latenz tune prove --resume goes on, latenz tune revert ends it",
+            f"{place.command('prove')} --resume goes on, {revert_it} ends it",
         )
     if found.phase == "applied":
-        raise BadInput(f"tunings are applied since {began}", where, "latenz tune revert first")
+        raise BadInput(f"tunings are applied since {began}", where, f"{revert_it} first")
     if found.phase == "reverting":
-        raise BadInput("a revert was interrupted", where, "latenz tune revert takes the rest back")
+        raise BadInput("a revert was interrupted", where, f"{revert_it} takes the rest back")
     if not found.same_boot:
         raise BadInput(
             f"the machine was restarted in the middle of what was applied at {began}",
             where,
-            "latenz tune revert, then apply again",
+            f"{revert_it}, then apply again",
         )
     return found
 
@@ -130,8 +131,8 @@ def in_reach(place: Place) -> Iterator[None]:
     try:
         yield
     except OutOfReach as lost:
-        on = f"--on {place.name}"
-        how = f"latenz tune status {on} tells how far it came; apply goes on, revert takes it back"
+        told = place.command("status")
+        how = f"{told} tells how far it came; apply goes on, revert takes it back"
         raise OutOfReach(lost.what, place.name, how) from None
 
 
@@ -149,7 +150,7 @@ def _roll_back(transaction: Transaction, mistake: BadInput | OSError) -> None:
         raise BadInput(
             f"{reason}, and what was done could not be taken back: {_told(another)}",
             where,
-            "make room, then latenz tune revert",
+            f"make room, then {transaction.place.command('revert')}",
         ) from None
     if refusals := refused_of(results):
         told = f"{reason}, and is not as before: {told_of(refusals)}"
@@ -213,7 +214,7 @@ def take_back(
         raise BadInput(
             _told(error),
             place.name,
-            "make it so, then latenz tune revert takes back the rest",
+            f"make it so, then {place.command('revert')} takes back the rest",
         ) from None
 
 

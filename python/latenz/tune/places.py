@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -74,6 +75,12 @@ class Place:
         self.name = str(self.top) if target is None else target.name
         if not os.path.isdir(self.top):  # noqa: PTH112 - one that is closed to us is none, no error
             raise BadInput("is not a folder", str(root), "name the root of a tree of files")
+
+    def command(self, verb: str) -> str:
+        """Return what a user types for a verb of `latenz tune` on the same machine."""
+        option = "--on" if self.live else "--root"
+        where = "" if self.name == "/" else f" {option} {quote(self.name)}"
+        return f"latenz tune {verb}{where}"
 
     def is_ours_to_change(self) -> bool:
         """Return whether we are root there, or may change a copied tree."""

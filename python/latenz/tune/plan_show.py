@@ -23,6 +23,7 @@ from latenz.tune.changes import (
 )
 from latenz.tune.cpus import format_list
 from latenz.tune.model import Entry
+from latenz.tune.places import Place
 from latenz.tune.plan import Plan
 from latenz.tune.root import Root
 from latenz.tune.transaction import Restored, Step, Transaction
@@ -237,18 +238,20 @@ def print_status(transaction: Transaction | None, at_work: bool) -> None:
     if transaction is None:
         console.print("another latenz tune is at work" if at_work else "nothing is applied")
         return
+    place = transaction.place
+    apply_it, revert_it = place.command("apply"), place.command("revert")
     texts = {
         "applied": "applied",
-        "applying": "apply was interrupted: latenz tune apply finishes, revert takes it back",
-        "reverting": "revert was interrupted: latenz tune revert takes back the rest",
-        "reverted": "reverted; latenz tune revert removes what is left of the journal",
+        "applying": f"apply was interrupted: {apply_it} finishes, {revert_it} takes it back",
+        "reverting": f"revert was interrupted: {revert_it} takes back the rest",
+        "reverted": f"reverted; {revert_it} removes what is left of the journal",
     }
     state = "being changed right now" if at_work else texts[transaction.phase]
     began = transaction.journal.head.began
     boot = "" if transaction.same_boot else "; the machine was restarted since"
-    console.print(f"begun {began}: {state}{boot}")
+    console.say(f"begun {began}: {state}{boot}")
     if proof := transaction.journal.head.proof:
-        ways = "latenz tune prove --resume goes on, latenz tune revert ends it"
+        ways = f"{place.command('prove')} --resume goes on, {revert_it} ends it"
         what = "" if at_work else f": {ways}"
         console.say(f"it is on trial, samples are in {proof}{what}")
     for step in transaction.steps():
@@ -275,13 +278,14 @@ def print_applied(transaction: Transaction) -> None:
         console.print(_table("Refused, and left as it was", ("what", "reason"), rows))
     done = sum(step.state == "done" for step in steps)
     left = len(steps) - done - len(refused)
+    apply_it, revert_it = (transaction.place.command(verb) for verb in ("apply", "revert"))
     if left:
-        console.print(
-            f"stopped after {_count(done, 'change')}, {left} left: latenz tune apply finishes, "
-            "latenz tune revert takes it back"
+        console.say(
+            f"stopped after {_count(done, 'change')}, {left} left: {apply_it} finishes, "
+            f"{revert_it} takes it back"
         )
     else:
-        console.print(f"{_count(done, 'change')} applied; latenz tune revert takes all back")
+        console.say(f"{_count(done, 'change')} applied; {revert_it} takes all back")
 
 
 def revert_document(results: list[Restored] | None) -> dict[str, Any]:
@@ -300,11 +304,11 @@ def revert_document(results: list[Restored] | None) -> dict[str, Any]:
     }
 
 
-def print_reverted(results: list[Restored] | None) -> None:
+def print_reverted(place: Place, results: list[Restored] | None) -> None:
     """Print what became of a revert."""
     console = Console(highlight=False)
     if results is None:
-        console.print("stopped: latenz tune revert takes back the rest")
+        console.say(f"stopped: {place.command('revert')} takes back the rest")
         return
     unusual = [each for each in results if each.outcome not in ("restored", "was as before")]
     if unusual:

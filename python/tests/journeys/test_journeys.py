@@ -69,7 +69,7 @@ def test_a_robotics_engineer_tunes_a_machine_and_her_own_guest(latenz: Latenz, t
         "tune check --root tree --why host-stat-interval", 1, "Statistics of memory are gathered"
     )
     latenz("tune plan --root tree --cpus 3", 0, "/proc/sys/vm/stat_interval: 1 -> 10")
-    latenz("tune apply --root tree --cpus 3 --yes", 0, "latenz tune revert takes all back")
+    latenz("tune apply --root tree --cpus 3 --yes", 0, "tree takes all back")
     assert setting.read_text().strip() == "10"
     latenz("tune status --root tree", 0, "as applied")
     latenz("tune revert --root tree", 0, "taken back")

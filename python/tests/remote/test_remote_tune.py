@@ -201,6 +201,14 @@ def tune(*words: object) -> tuple[int, str, str]:
     return asked.returncode, printed, errors
 
 
+def test_a_plan_for_a_target_ends_well(tree: Path) -> None:
+    words = ("--on", "ssh://root@board", "--only", "host-stat-interval", "--cpus", "1")
+    for form in ((), ("--json",)):
+        status, printed, errors = tune("plan", *words, *form)
+        assert (status, errors) == (0, "")
+        assert str(STAT_INTERVAL) in printed
+
+
 def test_the_commands_as_a_user_gives_them(tree: Path, alone: None, tmp_path: Path) -> None:
     before, value, folders = fingerprint(tree), STAT_INTERVAL.read_text(), left_folders()
     words = ("--on", "ssh://root@board", "--only", "host-stat-interval", "--cpus", "1")

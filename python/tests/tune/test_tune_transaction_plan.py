@@ -4,10 +4,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pexpect
 import pytest
@@ -18,6 +20,7 @@ from trees_at_random import apply_all, fingerprint, revert_all
 from latenz.boards.packages import fetch
 from latenz.cli import main
 from latenz.errors import BadInput
+from latenz.tune import plan_show
 from latenz.tune.catalogue import load
 from latenz.tune.changes import (
     FileChange,
@@ -732,6 +735,39 @@ def test_the_commands_from_plan_to_revert(folder: Path, capsys: pytest.CaptureFi
     assert fingerprint(root) == before
     code, out, _ = run("status", "--root", str(root), "--json", capsys=capsys)
     assert (code, json.loads(out)) == (0, {"state": "none", "at_work": False, "changes": []})
+
+
+@pytest.mark.parametrize("verb", ["applied", "reverted"])
+def test_ctrl_c_after_the_last_change_is_no_reason_to_be_silent(
+    folder: Path, verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All is changed then: whoever is told nothing believes the plan's "nothing is changed yet"."""
+    root = debian(folder / "root")
+    told = getattr(plan_show, f"print_{verb}")
+
+    def interrupted(*words: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        told(*words)
+
+    monkeypatch.setattr(plan_show, f"print_{verb}", interrupted)
+    given = ["--root", str(root)]
+    code, out, _ = run("apply", *given, "--only", "host-thp", "--yes", capsys=capsys)
+    assert (code, "applied; latenz tune revert" in out) == (0, True)
+    code, out, _ = run("revert", *given, capsys=capsys)
+    assert (code, "taken back" in out) == (0, True)
+
+
+def test_what_to_type_next_names_the_machine(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`latenz tune revert` alone would take back what is applied to this machine."""
+    root = debian(folder / "a root")
+    given = ["--root", str(root)]
+    again = f"latenz tune revert --root '{root}'"
+    _, out, _ = run("apply", *given, "--only", "host-thp", "--yes", capsys=capsys)
+    assert f"{again} takes all back" in out
+    for words in (["apply", "--yes"], ["plan", "--cpus", "1"]):
+        assert f"{again} first" in run(*words, *given, capsys=capsys)[2]
 
 
 def test_on_a_terminal_the_user_is_asked(folder: Path) -> None:
