@@ -13,7 +13,7 @@ from latenz.benches import BENCHES
 from latenz.benches.base import Assignment, Bench, TraceKind, Watch
 from latenz.benches.host import Host
 from latenz.engines import ENGINES, Engine
-from latenz.errors import BadInput, closest
+from latenz.errors import BadInput, OutOfReach, closest
 from latenz.experiment.ordering import interleave
 from latenz.experiment.schema import Experiment
 from latenz.measuring.condition import Condition
@@ -21,6 +21,7 @@ from latenz.signals import stopped_by_signals
 
 if TYPE_CHECKING:
     from latenz.benches.late import OnLate
+    from latenz.obstacle import Obstacle
     from latenz.remote import Target, TargetUrl
     from latenz.store.run import RunWriter, Status
 
@@ -146,7 +147,7 @@ def _run(
         _require_traces(conditions, benches, trace)
     if on_late:
         _require_watches(conditions, benches)
-    obstacles = {each.name: benches[each.place].obstacle(each) for each in conditions}
+    obstacles, described = _asked(conditions, benches)
     able = [each for each in conditions if obstacles[each.name] is None]
     unable = [each for each in conditions if obstacles[each.name] is not None]
     if unable and (required or not able):
@@ -155,7 +156,6 @@ def _run(
     file = experiment.file
     seed = secrets.randbits(32) if file.seed is None else file.seed
     plan = interleave(able, file.repetitions, seed)
-    described = {name: bench.describe() for name, bench in benches.items()}
     environment = {name: told for name, told in described.items() if told}
     writer = begin_run(experiment, folder, conditions, environment, seed)
     for each in unable:
@@ -172,6 +172,31 @@ def _run(
     finally:
         writer.close(status)
     return writer
+
+
+def _asked(
+    conditions: Sequence[Condition], benches: dict[str, Bench]
+) -> "tuple[dict[str, Obstacle | None], dict[str, dict[str, Any]]]":
+    """Return what keeps each condition from being measured, and what each bench tells of itself.
+
+    A target may be lost meanwhile: one of several becomes one that is out of reach.
+    """
+    obstacles: dict[str, Obstacle | None] = {}
+    described: dict[str, dict[str, Any]] = {}
+    for name in benches:
+        own = [each for each in conditions if each.place == name]
+        try:
+            found = {each.name: benches[name].obstacle(each) for each in own}
+            described[name] = benches[name].describe()
+        except OutOfReach as reason:
+            if len(benches) == 1:
+                raise
+            from latenz.benches.target import Elsewhere
+
+            benches[name] = Elsewhere(name, str(reason))
+            found = {each.name: benches[name].obstacle(each) for each in own}
+        obstacles |= found
+    return obstacles, described
 
 
 def begin_run(

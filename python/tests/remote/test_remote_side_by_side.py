@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from remote_targets import eventually, latenz, left_folders
 
-from latenz.errors import BadInput
+from latenz.benches.target import TargetBench
+from latenz.errors import BadInput, OutOfReach
+from latenz.experiment.progress import Progress
+from latenz.experiment.runner import run_experiment
 from latenz.experiment.schema import Experiment
 from latenz.store.run import Run
 
@@ -101,6 +104,29 @@ def test_one_that_is_out_of_reach_keeps_no_other_waiting(fake_ssh, tmp_path, mon
     assert "ssh://gone:0022: cannot be reached" in printed
     rows = [line.split() for line in printed.splitlines()]
     assert ["gone", "ssh://gone:0022", "-", "-", "-"] in rows
+
+
+@pytest.mark.parametrize("asked", ["obstacle", "describe"])
+def test_one_that_is_lost_before_it_measures_does_not_end_the_others(
+    fake_ssh, tmp_path, monkeypatch, asked
+):
+    real = getattr(TargetBench, asked)
+
+    def answer(self, *words):
+        if self.name == "two":
+            raise OutOfReach("cannot be reached any longer: cut", "ssh://two", "wait")
+        return real(self, *words)
+
+    monkeypatch.setattr(TargetBench, asked, answer)
+    read = Experiment.read(written(tmp_path, TWO, "100 ms"))
+    with Progress(wanted=False) as progress:
+        run_experiment(read, tmp_path / "run", read.conditions, progress)
+    told = accounts(tmp_path / "run")
+    assert {name: each["state"] for name, each in told.items()} == {
+        "one": "measured",
+        "two": "not measured",
+    }
+    assert "cannot be reached any longer: cut" in told["two"]["reason"]
 
 
 def test_ctrl_c_ends_all_of_them_and_keeps_what_they_measured(fake_ssh, tmp_path, marked):
