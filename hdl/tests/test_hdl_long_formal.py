@@ -1,4 +1,4 @@
-"""Proofs of every overlap policy, width and synchroniser, of the slaves, and of the parts around."""
+"""Proofs of each overlap policy, width and synchroniser, of the slaves and the parts around."""
 
 import re
 from dataclasses import replace

@@ -44,7 +44,7 @@ def items(container: np.void) -> npt.NDArray[Any]:
 
 
 def text(container: np.void) -> str:
-    """Return what a `string` holds; what is no UTF-8 in it is replaced."""
+    """Return what a `string` holds; what is not UTF-8 in it is replaced."""
     return items(container).tobytes().decode(errors="replace")
 
 
