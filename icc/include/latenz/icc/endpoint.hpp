@@ -333,7 +333,7 @@ class Openable : public Endpoint<P> {
     requires(OwnBells<typename P::Wait>)
   {
     static_assert(Bells::sides == 1 + Channel::shape.readers, "another channel's bells");
-    Side* const sides = this->first_side(Channel::shape);
+    const Side* const sides = this->first_side(Channel::shape);
     this->bell() = {all, static_cast<std::uint32_t>(this->own_side() - sides)};
     notify();
   }
