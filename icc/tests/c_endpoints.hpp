@@ -39,6 +39,22 @@ const latenz_icc_type& type_of() {
 
 inline Result result_of(latenz_icc_result result) { return static_cast<Result>(result); }
 
+/// A call of C that tells a place, for one of C++.
+template <class State, class T>
+Result lent(latenz_icc_result (*call)(State*, void**), State& state, T*& message) {
+  void* place = nullptr;
+  const latenz_icc_result result = call(&state, &place);
+  message = static_cast<T*>(place);
+  return result_of(result);
+}
+template <class State, class T>
+Result taken(latenz_icc_result (*call)(State*, const void**), State& state, const T*& message) {
+  const void* place = nullptr;
+  const latenz_icc_result result = call(&state, &place);
+  message = static_cast<const T*>(place);
+  return result_of(result);
+}
+
 inline Problem problem_of(const latenz_icc_problem& problem) {
   Problem made{.flaw = static_cast<Flaw>(problem.flaw),
                .payload = static_cast<std::uint8_t>(problem.payload),
@@ -53,13 +69,23 @@ inline Problem problem_of(const latenz_icc_problem& problem) {
 template <class D>
 class DeadlineOf {
  public:
-  explicit DeadlineOf(D& deadline) : made_{expired, &deadline} {}
+  explicit DeadlineOf(D& deadline) : made_{expired, &deadline, told_left()} {}
   operator const latenz_icc_deadline*() const {  // NOLINT: an argument
     return std::is_same_v<D, Never> ? nullptr : &made_;
   }
 
  private:
   static bool expired(void* deadline) { return static_cast<D*>(deadline)->expired(); }
+  static std::int64_t left_ns(void* deadline) {
+    if constexpr (requires(D& has) { has.left_ns(); }) {
+      return static_cast<D*>(deadline)->left_ns();
+    } else {
+      return 0;
+    }
+  }
+  static constexpr auto told_left() {
+    return requires(D& has) { has.left_ns(); } ? left_ns : nullptr;
+  }
   latenz_icc_deadline made_;
 };
 
@@ -118,6 +144,10 @@ class Mailbox {
           latenz_icc_mailbox_write(&this->state, &message, detail::DeadlineOf(deadline)));
     }
     Result write(const T& message) { return write_until(message, Never{}); }
+    Result try_loan(T*& message) {
+      return detail::lent(latenz_icc_mailbox_try_loan, this->state, message);
+    }
+    void publish() { latenz_icc_mailbox_publish(&this->state); }
   };
   class Reader : public detail::Side<Reader, Mailbox, P, latenz_icc_mailbox> {
    public:
@@ -136,6 +166,10 @@ class Mailbox {
           latenz_icc_mailbox_read(&this->state, &message, detail::DeadlineOf(deadline)));
     }
     Result read(T& message) { return read_until(message, Never{}); }
+    Result try_take(const T*& message) {
+      return detail::taken(latenz_icc_mailbox_try_take, this->state, message);
+    }
+    Result release() { return detail::result_of(latenz_icc_mailbox_release(&this->state)); }
   };
 };
 
@@ -171,6 +205,14 @@ class Exchange {
       detail::choose_payload<P>();
       return detail::result_of(latenz_icc_exchange_try_collect(&this->state, &reply));
     }
+    Result try_loan(Request*& request) {
+      return detail::lent(latenz_icc_exchange_try_loan, this->state, request);
+    }
+    void publish() { latenz_icc_exchange_publish(&this->state); }
+    Result try_take(const Reply*& reply) {
+      return detail::taken(latenz_icc_exchange_try_take_reply, this->state, reply);
+    }
+    Result release() { return detail::result_of(latenz_icc_exchange_release(&this->state)); }
   };
   class Server : public detail::Side<Server, Exchange, P, latenz_icc_exchange> {
    public:
@@ -188,13 +230,21 @@ class Exchange {
       return detail::result_of(
           latenz_icc_exchange_take(&this->state, &request, detail::DeadlineOf(deadline)));
     }
+    Result try_take(const Request*& request) {
+      return detail::taken(latenz_icc_exchange_try_take_request, this->state, request);
+    }
+    Result try_loan(Reply*& reply) {
+      reply = static_cast<Reply*>(latenz_icc_exchange_loan_reply(&this->state));
+      return reply == nullptr ? Result::empty : Result::ok;
+    }
+    void publish() { latenz_icc_exchange_publish_reply(&this->state); }
     Result answer(const Reply& reply) {
       detail::choose_payload<P>();
       return detail::result_of(latenz_icc_exchange_answer(&this->state, &reply));
     }
     template <class Handler>
     Result serve_until(Handler&& handler, Deadline auto deadline) {
-      Request request;
+      Request request{};
       const Result result = take_until(request, deadline);
       return result == Result::ok ? answer(handler(request)) : result;
     }
@@ -320,10 +370,7 @@ class Ring {
       return detail::result_of(result);
     }
     Result try_take(const T*& message) {
-      const void* place = nullptr;
-      const latenz_icc_result result = latenz_icc_ring_try_take(&this->state, &place);
-      message = static_cast<const T*>(place);
-      return detail::result_of(result);
+      return detail::taken(latenz_icc_ring_try_take, this->state, message);
     }
     Result release() { return detail::result_of(latenz_icc_ring_release(&this->state)); }
   };

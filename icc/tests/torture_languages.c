@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One side of a channel of icc/examples/robot.toml in C: torture_languages CHANNEL first|second FILE
- * MESSAGES. Each message tells its number in all of it; says how many were wrong. */
+ * One side of a channel of icc/examples/robot.toml in C: torture_languages CHANNEL first|second
+ * FILE MESSAGES. Each message tells its number in all of it; says how many were wrong. Compiled
+ * with SLEEPS, sides wait asleep. */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <sched.h>
@@ -10,9 +11,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#ifdef SLEEPS /* until it is woken: one wake-up that is lost, and it stands still */
+#include "latenz/icc_linux_wait.h"
+#undef LATENZ_ICC_SLEEP
+#define LATENZ_ICC_SLEEP(word, value, longest_ns) licc_futex_wait((word), (value), 600000000000)
+#else
 #define LATENZ_ICC_PAUSE() ((void)sched_yield())
 #define LATENZ_ICC_LOOKS_PER_CHECK 1u
 #define LATENZ_ICC_CHECKS_PER_BEAT 1u
+#endif
 #define LATENZ_ICC_SILENT_BEATS (1u << 22)
 #include "robot.h"
 
@@ -41,6 +48,12 @@ static void command(void* memory, size_t size, bool first) {
     if (!command_writer_create(&writer, memory, size, "command", &problem)) exit(2);
     for (n = 1; n <= messages; ++n) {
       const Target target = {(float)n, n};
+      Target* place;
+      if (n % 3u == 0 && command_writer_try_loan(&writer, &place) == LATENZ_ICC_OK) {
+        *place = target;
+        command_writer_publish(&writer);
+        continue;
+      }
       while (command_writer_write(&writer, &target, NULL) != LATENZ_ICC_OK) {
       }
     }
@@ -49,6 +62,12 @@ static void command(void* memory, size_t size, bool first) {
     while (!command_reader_attach(&reader, memory, size, &problem)) sched_yield();
     for (n = 1; n <= messages; ++n) {
       Target target = {0, 0};
+      const Target* place;
+      if (n % 2u == 0 && command_reader_try_take(&reader, &place) == LATENZ_ICC_OK) {
+        require(place->cycle == n && place->angle == (float)n);
+        require(command_reader_release(&reader) == LATENZ_ICC_OK);
+        continue;
+      }
       while (command_reader_read(&reader, &target, NULL) != LATENZ_ICC_OK) {
       }
       require(target.cycle == n && target.angle == (float)n);
@@ -79,7 +98,12 @@ static void servo(void* memory, size_t size, bool first) {
       require(target.cycle == n);
       reached.angle = target.angle;
       reached.cycle = n + 1u;
-      require(servo_server_answer(&server, &reached) == LATENZ_ICC_OK);
+      if (n % 2u == 0) {
+        *servo_server_loan_reply(&server) = reached;
+        servo_server_publish_reply(&server);
+      } else {
+        require(servo_server_answer(&server, &reached) == LATENZ_ICC_OK);
+      }
     }
   }
 }
@@ -89,7 +113,8 @@ static void trace(void* memory, size_t size, bool first) {
   if (first) {
     trace_writer writer;
     if (!trace_writer_create(&writer, memory, size, "trace", &problem)) exit(2);
-    while (LATENZ_ICC_LOAD_ACQUIRE(licc_at(writer.state.sides, LICC_SIDE)) == 0) sched_yield();
+    while (LATENZ_ICC_LOAD_ACQUIRE(licc_at(writer.state.endpoint.sides, LICC_SIDE)) == 0)
+      sched_yield();
     while (n <= messages) {
       State* place = n % 3u == 0 ? trace_writer_try_loan(&writer) : NULL;
       State two[2];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same as torture_languages.c in C++: torture_languages CHANNEL first|second FILE MESSAGES.
+// The same as torture_languages.c in C++: torture_languages CHANNEL first|second FILE MESSAGES;
+// compiled with SLEEPS, sides wait asleep.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "endless.hpp"
 #include "latenz/icc/linux_memory.hpp"
 #include "patient.hpp"
 #include "robot.hpp"
@@ -14,7 +16,12 @@
 namespace {
 
 using namespace latenz::icc;
-using P = Platform<Coherent, StandardOrder, latenz::icc::tests::Patient>;
+#ifdef SLEEPS  // until it is woken: one wake-up that is lost, and it stands still
+using Wait = latenz::icc::tests::SleepEndless;
+#else
+using Wait = latenz::icc::tests::Patient;
+#endif
+using P = Platform<Coherent, StandardOrder, Wait>;
 using robot::State;
 
 std::uint32_t errors = 0;

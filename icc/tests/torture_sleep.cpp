@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "endless.hpp"
 #include "latenz/icc.hpp"
 #include "latenz/icc/linux_memory.hpp"
 #include "latenz/icc/linux_wait.hpp"
@@ -37,21 +38,8 @@ namespace {
 constexpr std::uint8_t patience_s = 60;
 constexpr std::uint32_t messages_per_sign = 1U << 14U;
 
-constexpr std::int64_t second_ns = 1'000'000'000;
-
-/// Who may sleep for a whole second sleeps until it is woken, however long that is.
-struct Endless {
-  static inline std::uint64_t rings = 0;
-
-  static void wait(std::uint32_t& word, std::uint32_t value, std::int64_t longest_ns) noexcept {
-    Futex::wait(word, value, longest_ns == second_ns ? second_ns * patience_s * 10 : longest_ns);
-  }
-  static void wake(std::uint32_t& word) noexcept {
-    ++rings;
-    Futex::wake(word);
-  }
-};
-using Asleep = Platform<Coherent, StandardOrder, Sleep<Endless, second_ns>>;
+using tests::Endless;
+using Asleep = Platform<Coherent, StandardOrder, tests::SleepEndless>;
 
 struct Number {
   std::uint32_t value;
@@ -105,80 +93,59 @@ void await_second() {
   while (beside->attached == 0) sched_yield();
 }
 
-struct MailboxOfNumbers {
-  using Channel = Mailbox<Number, Asleep>;
-  static void first(void* memory, std::uint32_t messages) {
-    auto writer = *Channel::Writer::create(memory, Channel::bytes, "tortured");
-    Delay delay{1};
-    for (std::uint32_t n = 1; n <= messages; ++n) {
-      count(n);
-      delay();
-      require(writer.write({n, ~n}) == Result::ok, "a message could not be written");
-    }
+/// Calls `one(number)` for each message, after a delay.
+template <class One>
+void for_each_message(std::uint32_t messages, std::uint32_t seed, One one) {
+  Delay delay{seed};
+  for (std::uint32_t n = 1; n <= messages; ++n) {
+    count(n);
+    delay();
+    one(n);
   }
-  static void second(void* memory, std::uint32_t messages) {
-    auto reader = *Channel::Reader::attach_until(memory, Channel::bytes, Never{});
-    Delay delay{2};
-    Number got{};
-    for (std::uint32_t n = 1; n <= messages; ++n) {
-      count(n);
-      delay();
-      require(reader.read(got) == Result::ok, "a message could not be read");
-      require(got.value == n && got.again == ~n, "not the next message");
-    }
-  }
-};
+}
 
-struct RingOfNumbers {
-  using Channel = Ring<Number, 4, 1, Asleep>;
+/// Of a mailbox or a ring, whose reader is told its index.
+template <class Of, class... Index>
+struct StreamOfNumbers {
+  using Channel = Of;
   static void first(void* memory, std::uint32_t messages) {
     auto writer = *Channel::Writer::create(memory, Channel::bytes, "tortured");
     await_second();  // a ring waits for nobody who is not there
-    Delay delay{1};
-    for (std::uint32_t n = 1; n <= messages; ++n) {
-      count(n);
-      delay();
+    for_each_message(messages, 1, [&](std::uint32_t n) {
       require(writer.write({n, ~n}) == Result::ok, "a message could not be written");
-    }
+    });
   }
   static void second(void* memory, std::uint32_t messages) {
-    auto reader = *Channel::Reader::attach_until(memory, Channel::bytes, Never{}, 0U);
-    Delay delay{2};
+    auto reader = *Channel::Reader::attach_until(memory, Channel::bytes, Never{}, Index{}...);
     beside->attached = 1;
     Number got{};
-    for (std::uint32_t n = 1; n <= messages; ++n) {
-      count(n);
-      delay();
+    for_each_message(messages, 2, [&](std::uint32_t n) {
       require(reader.read(got) == Result::ok, "a message could not be read");
       require(got.value == n && got.again == ~n, "not the next message");
-    }
+    });
   }
 };
+using MailboxOfNumbers = StreamOfNumbers<Mailbox<Number, Asleep>>;
+using RingOfNumbers = StreamOfNumbers<Ring<Number, 4, 1, Asleep>, std::uint32_t>;
 
 struct ExchangeOfNumbers {
   using Channel = Exchange<Number, Number, Asleep>;
   static void first(void* memory, std::uint32_t messages) {
     auto client = *Channel::Client::create(memory, Channel::bytes, "tortured");
-    Delay delay{1};
     Number reply{};
-    for (std::uint32_t n = 1; n <= messages; ++n) {
-      count(n);
-      delay();
+    for_each_message(messages, 1, [&](std::uint32_t n) {
       require(client.call({n, ~n}, reply) == Result::ok, "a call was not answered");
       require(reply.value == ~n && reply.again == n, "another call's reply");
-    }
+    });
   }
   static void second(void* memory, std::uint32_t messages) {
     auto server = *Channel::Server::attach_until(memory, Channel::bytes, Never{});
-    Delay delay{2};
-    for (std::uint32_t n = 1; n <= messages; ++n) {
-      count(n);
-      delay();
-      const Result result = server.serve([](const Number& request) {
-        return Number{.value = request.again, .again = request.value};
-      });
-      require(result == Result::ok, "no request came");
-    }
+    const auto answer = [](const Number& request) {
+      return Number{.value = request.again, .again = request.value};
+    };
+    for_each_message(messages, 2, [&](std::uint32_t /*number*/) {
+      require(server.serve(answer) == Result::ok, "no request came");
+    });
   }
 };
 

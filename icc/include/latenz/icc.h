@@ -13,6 +13,14 @@
  *                        compiler's fences
  *   LATENZ_ICC_PAUSE()   what a waiting side does between two looks
  *   LATENZ_ICC_NOTIFY()  what follows a store that the other side may be waiting for
+ * or, for a side that sleeps (latenz/icc_linux_wait.h defines both for Linux),
+ *   LATENZ_ICC_SLEEP(word, value, longest_ns)
+ *                        sleeps while `*word` is `value`, until it is woken, at most so long; may
+ *                        return early
+ *   LATENZ_ICC_WAKE(word)
+ *                        wakes all who sleep on this word
+ *   LATENZ_ICC_LONGEST_SLEEP_NS
+ *                        nobody sleeps longer without a look: 10,000,000 (10 ms)
  * and, for others than gcc and clang, LATENZ_ICC_LOAD_RELAXED and its like below.
  *
  * Every endpoint is for one thread. Nothing here blocks unless it takes a deadline. */
@@ -106,6 +114,26 @@ static inline void licc_read_words(void* own, const void* shared, size_t bytes) 
 #ifndef LATENZ_ICC_NOTIFY
 #define LATENZ_ICC_NOTIFY() ((void)0)
 #endif
+#ifdef LATENZ_ICC_SLEEP
+#ifndef LATENZ_ICC_WAKE
+#error "a side that sleeps wakes others too: define LATENZ_ICC_WAKE"
+#endif
+#ifndef LATENZ_ICC_LONGEST_SLEEP_NS
+#define LATENZ_ICC_LONGEST_SLEEP_NS 10000000
+#endif
+#if LATENZ_ICC_LONGEST_SLEEP_NS < 1000 || LATENZ_ICC_LONGEST_SLEEP_NS > 1000000000
+#error "a sleep takes microseconds, and a sign of life is given each second"
+#endif
+#ifndef LATENZ_ICC_LOOKS_PER_CHECK
+#define LATENZ_ICC_LOOKS_PER_CHECK 1u
+#endif
+#ifndef LATENZ_ICC_CHECKS_PER_BEAT
+#define LATENZ_ICC_CHECKS_PER_BEAT 1u
+#endif
+#ifndef LATENZ_ICC_SILENT_BEATS
+#define LATENZ_ICC_SILENT_BEATS ((uint32_t)(5000000000 / LATENZ_ICC_LONGEST_SLEEP_NS))
+#endif
+#endif
 /* Looks between two checks of the deadline; such checks between two signs of life; and signs of
  * life looked for in vain after which a call without deadline ends. */
 #ifndef LATENZ_ICC_LOOKS_PER_CHECK
@@ -186,10 +214,12 @@ typedef struct {
 } latenz_icc_problem;
 
 /* A deadline: `expired(context)` is asked once in LATENZ_ICC_LOOKS_PER_CHECK looks; a null pointer
- * to one is none: the call ends when it is done, or the peer is gone. */
+ * to one is none: the call ends when it is done, or the peer is gone. `left_ns(context)`, if not
+ * null, tells a side that sleeps the nanoseconds until then, so that it is not overslept. */
 typedef struct {
   bool (*expired)(void* context);
   void* context;
+  int64_t (*left_ns)(void* context);
 } latenz_icc_deadline;
 
 typedef struct {
@@ -207,6 +237,7 @@ static inline latenz_icc_deadline latenz_icc_after_checks(latenz_icc_checks* che
   latenz_icc_deadline deadline;
   deadline.expired = licc_checks_expired;
   deadline.context = checks;
+  deadline.left_ns = NULL;
   return deadline;
 }
 
@@ -364,6 +395,8 @@ enum {
   LICC_OPEN = 4,
   LICC_DROPPED = 8,
   LICC_BEATS = 64,
+  LICC_ASLEEP = 68,
+  LICC_RINGS = 72,
   LICC_COUNT_MASK = 0x00FFFFFF
 };
 enum { LICC_MAILBOX = 1, LICC_EXCHANGE = 2, LICC_LATEST = 3, LICC_RING = 4 };
@@ -387,7 +420,9 @@ typedef struct {
 /* One side of a channel; what its first member shows may be read: `dropped` messages, `epoch`. */
 typedef struct {
   unsigned char* memory;
-  unsigned char* side;
+  unsigned char* sides; /* the first one: it and the others wait for each other */
+  unsigned char* side;  /* this one */
+  uint32_t readers;     /* sides besides the first */
   uint32_t generation;
   uint32_t epoch; /* which incarnation of this side this is, from 1 */
   uint32_t beats;
@@ -585,18 +620,50 @@ static inline uint32_t licc_following(uint32_t epoch) {
 static inline void licc_open(latenz_icc_endpoint* self, void* memory, const latenz_icc_shape* shape,
                              uint32_t side) {
   self->memory = (unsigned char*)memory;
-  self->side = self->memory + licc_sides(shape) + side * LICC_SIDE;
+  self->sides = self->memory + licc_sides(shape);
+  self->side = self->sides + side * LICC_SIDE;
+  self->readers = shape->readers;
   self->generation = LATENZ_ICC_LOAD_RELAXED(licc_at(self->memory, LICC_AT_GENERATION));
   self->epoch = licc_following(LATENZ_ICC_LOAD_RELAXED(licc_at(self->side, 0)));
   self->beats = LATENZ_ICC_LOAD_RELAXED(licc_at(self->side, LICC_BEATS));
   self->dropped = LATENZ_ICC_LOAD_RELAXED(licc_at(self->side, LICC_DROPPED));
 }
 
+/* Follows each store that another side may be waiting for: wakes those who sleep, all of them on
+ * this side's word. Of the fence here and the one of `licc_sleep`, one comes first: either a
+ * sleeper sees that store at its last look, or it is seen here to be asleep. */
+static inline void licc_notify(latenz_icc_endpoint* self) {
+#ifdef LATENZ_ICC_WAKE
+  unsigned char* side = self->sides;
+  unsigned char* end = side + LICC_SIDE;
+  if (self->side == self->sides) {
+    side = end;
+    end += self->readers * LICC_SIDE;
+  }
+  if (self->readers == 0) return;
+  LATENZ_ICC_FULL_FENCE();
+  for (; side != end; side += LICC_SIDE) {
+    if (LATENZ_ICC_LOAD_RELAXED(licc_at(side, LICC_ASLEEP)) != 0) {
+      uint32_t* const rings = licc_at(self->side, LICC_RINGS);
+      LATENZ_ICC_STORE_RELAXED(rings, LATENZ_ICC_LOAD_RELAXED(rings) + 1u);
+      LATENZ_ICC_WAKE(rings);
+      return;
+    }
+  }
+#else
+  (void)self;
+  LATENZ_ICC_NOTIFY();
+#endif
+}
+
 /* Shows this incarnation to the other side; the last step of attaching. */
 static inline void licc_enter(latenz_icc_endpoint* self) {
+#ifdef LATENZ_ICC_SLEEP
+  LATENZ_ICC_STORE_RELAXED(licc_at(self->side, LICC_ASLEEP), 0u); /* an earlier one died asleep */
+#endif
   LATENZ_ICC_STORE_RELAXED(licc_at(self->side, LICC_OPEN), 1u);
   LATENZ_ICC_STORE_RELEASE(licc_at(self->side, 0), self->epoch);
-  LATENZ_ICC_NOTIFY();
+  licc_notify(self);
 }
 
 /* Tells the other side that this one is alive; wait-free. Waiting calls do so by themselves. */
@@ -608,6 +675,7 @@ static inline void latenz_icc_beat(latenz_icc_endpoint* self) {
 /* Leaves: the other side's calls answer `peer gone` from now on. Wait-free. */
 static inline void latenz_icc_close(latenz_icc_endpoint* self) {
   LATENZ_ICC_STORE_RELEASE(licc_at(self->side, LICC_OPEN), 0u);
+  licc_notify(self);
 }
 
 static inline bool licc_formatted_anew(const latenz_icc_endpoint* self) {
@@ -625,6 +693,10 @@ static inline void licc_count_dropped(latenz_icc_endpoint* self, uint32_t messag
 static inline uint32_t licc_peer_epoch(const licc_peer* peer) {
   return LATENZ_ICC_LOAD_ACQUIRE(licc_at(peer->side, 0));
 }
+/* Not so: it has left, and what it wrote before is there. */
+static inline bool licc_is_open(const licc_peer* peer) {
+  return LATENZ_ICC_LOAD_ACQUIRE(licc_at(peer->side, LICC_OPEN)) != 0;
+}
 static inline licc_peer licc_peer_of(unsigned char* side) {
   licc_peer peer;
   peer.side = side;
@@ -640,13 +712,54 @@ static inline bool licc_restarted(licc_peer* peer) {
   return licc_turned_into(peer, licc_peer_epoch(peer));
 }
 
-static inline latenz_icc_result licc_look_after(latenz_icc_endpoint* self, const licc_peer* peer) {
-  latenz_icc_beat(self);
+/* What has become of the peer. */
+static inline latenz_icc_result licc_look_at(const latenz_icc_endpoint* self,
+                                             const licc_peer* peer) {
   if (licc_formatted_anew(self)) return LATENZ_ICC_LAYOUT_CHANGED;
   if (peer->epoch == 0) return LATENZ_ICC_OK;
   if (licc_peer_epoch(peer) != peer->epoch) return LATENZ_ICC_PEER_RESTARTED;
-  return LATENZ_ICC_LOAD_RELAXED(licc_at(peer->side, LICC_OPEN)) != 0 ? LATENZ_ICC_OK
-                                                                      : LATENZ_ICC_PEER_GONE;
+  return licc_is_open(peer) ? LATENZ_ICC_OK : LATENZ_ICC_PEER_GONE;
+}
+
+/* What changes while the peer lives and waits. */
+static inline uint32_t licc_signs_of_life(const licc_peer* peer) {
+  const uint32_t beats = LATENZ_ICC_LOAD_RELAXED(licc_at(peer->side, LICC_BEATS));
+#ifdef LATENZ_ICC_SLEEP
+  return beats + LATENZ_ICC_LOAD_RELAXED(licc_at(peer->side, LICC_RINGS));
+#else
+  return beats;
+#endif
+}
+
+/* Between two looks. A side that sleeps does so until the peer rings, the deadline, or for the
+ * longest sleep; not at all if the last look tells that there is nothing to wait for any more. */
+static inline void licc_rest(latenz_icc_endpoint* self, const licc_peer* peer,
+                             bool (*ready)(void* object), void* object,
+                             const latenz_icc_deadline* deadline) {
+#ifdef LATENZ_ICC_SLEEP
+  uint32_t* const bell = licc_at(peer->side, LICC_RINGS);
+  uint32_t* const asleep = licc_at(self->side, LICC_ASLEEP);
+  const uint32_t rings =
+      LATENZ_ICC_LOAD_RELAXED(bell); /* first: what rings later is meant for us */
+  LATENZ_ICC_STORE_RELAXED(asleep, 1u);
+  LATENZ_ICC_FULL_FENCE();
+  if (!ready(object) && licc_look_at(self, peer) == LATENZ_ICC_OK) {
+    int64_t longest_ns = LATENZ_ICC_LONGEST_SLEEP_NS;
+    if (deadline != NULL && deadline->left_ns != NULL) {
+      const int64_t left_ns = deadline->left_ns(deadline->context);
+      if (left_ns < longest_ns) longest_ns = left_ns;
+    }
+    LATENZ_ICC_SLEEP(bell, rings, longest_ns);
+  }
+  LATENZ_ICC_STORE_RELAXED(asleep, 0u);
+#else
+  (void)self;
+  (void)peer;
+  (void)ready;
+  (void)object;
+  (void)deadline;
+  LATENZ_ICC_PAUSE();
+#endif
 }
 
 /* Looks until `ready(object)`, the deadline, or there is no such peer to wait for any more. */
@@ -661,18 +774,20 @@ static inline latenz_icc_result licc_wait(latenz_icc_endpoint* self, const licc_
     bool late;
     for (look = 0; look < LATENZ_ICC_LOOKS_PER_CHECK; ++look) {
       if (ready(object)) return LATENZ_ICC_OK;
-      LATENZ_ICC_PAUSE();
+      licc_rest(self, peer, ready, object, deadline);
     }
     late = deadline != NULL && deadline->expired(deadline->context);
     if (late || check % LATENZ_ICC_CHECKS_PER_BEAT == 0) {
-      const latenz_icc_result result = licc_look_after(self, peer);
+      latenz_icc_result result;
+      latenz_icc_beat(self);
+      result = licc_look_at(self, peer);
       if (late || result != LATENZ_ICC_OK) {
         return result == LATENZ_ICC_OK ? LATENZ_ICC_TIMEOUT : result;
       }
       if (deadline == NULL) {
-        const uint32_t beats = LATENZ_ICC_LOAD_RELAXED(licc_at(peer->side, LICC_BEATS));
-        silent_beats = beats == heard ? silent_beats + 1u : 0u;
-        heard = beats;
+        const uint32_t signs = licc_signs_of_life(peer);
+        silent_beats = signs == heard ? silent_beats + 1u : 0u;
+        heard = signs;
         if (silent_beats >= LATENZ_ICC_SILENT_BEATS) return LATENZ_ICC_PEER_GONE;
       }
     }
@@ -690,6 +805,7 @@ typedef struct {
   uint32_t bytes;
   uint32_t count;
   uint32_t seen; /* of a reader: `written` at its last look */
+  bool held;     /* the slot is lent, or taken */
 } latenz_icc_mailbox;
 
 static inline latenz_icc_shape latenz_icc_mailbox_shape(const latenz_icc_type* type) {
@@ -715,12 +831,13 @@ static inline bool licc_mailbox_fresh(void* object) {
 }
 static inline bool licc_mailbox_free(void* object) {
   latenz_icc_mailbox* self = (latenz_icc_mailbox*)object;
-  return LATENZ_ICC_LOAD_ACQUIRE(self->taken) == self->count;
+  return self->held || LATENZ_ICC_LOAD_ACQUIRE(self->taken) == self->count;
 }
 static inline void licc_mailbox_acknowledge(latenz_icc_mailbox* self) {
+  self->held = false;
   self->count = self->seen & LICC_COUNT_MASK;
   LATENZ_ICC_STORE_RELEASE(self->taken, self->count);
-  LATENZ_ICC_NOTIFY();
+  licc_notify(&self->endpoint);
 }
 static inline void licc_mailbox_drop(latenz_icc_mailbox* self) {
   licc_mailbox_acknowledge(self);
@@ -749,19 +866,28 @@ static inline bool latenz_icc_mailbox_reader(latenz_icc_mailbox* self, void* mem
   return true;
 }
 
-static inline void licc_mailbox_put(latenz_icc_mailbox* self, const void* message) {
+/* Gives the slot to the reader. */
+static inline void licc_mailbox_tell(latenz_icc_mailbox* self) {
+  self->held = false;
   self->count = (self->count + 1u) & LICC_COUNT_MASK;
-  LATENZ_ICC_WRITE(self->payload, message, self->bytes);
   LATENZ_ICC_STORE_RELEASE(self->written, self->endpoint.epoch << 24 | self->count);
-  LATENZ_ICC_NOTIFY();
+  licc_notify(&self->endpoint);
+}
+static inline void licc_mailbox_put(latenz_icc_mailbox* self, const void* message) {
+  LATENZ_ICC_WRITE(self->payload, message, self->bytes);
+  licc_mailbox_tell(self);
+}
+/* Whether the slot is free, or what is in the way. */
+static inline latenz_icc_result licc_mailbox_look(latenz_icc_mailbox* self) {
+  if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
+  return licc_mailbox_free(self) ? LATENZ_ICC_OK : licc_not_yet(&self->endpoint, LATENZ_ICC_FULL);
 }
 /* Writes if the message before has been read: `ok`, `full`, `peer restarted`. Wait-free. */
 static inline latenz_icc_result latenz_icc_mailbox_try_write(latenz_icc_mailbox* self,
                                                              const void* message) {
-  if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
-  if (!licc_mailbox_free(self)) return licc_not_yet(&self->endpoint, LATENZ_ICC_FULL);
-  licc_mailbox_put(self, message);
-  return LATENZ_ICC_OK;
+  const latenz_icc_result result = licc_mailbox_look(self);
+  if (result == LATENZ_ICC_OK) licc_mailbox_put(self, message);
+  return result;
 }
 /* Writes as soon as the message before has been read; otherwise nothing was written. */
 static inline latenz_icc_result latenz_icc_mailbox_write(latenz_icc_mailbox* self,
@@ -773,44 +899,87 @@ static inline latenz_icc_result latenz_icc_mailbox_write(latenz_icc_mailbox* sel
   if (result == LATENZ_ICC_OK) licc_mailbox_put(self, message);
   return result;
 }
+/* Where the next message may be made in place, seen by nobody before `publish`: otherwise as
+ * `try_write`. `*message` is null unless `ok`. A loan that is not published is the next one's.
+ * Wait-free. */
+static inline latenz_icc_result latenz_icc_mailbox_try_loan(latenz_icc_mailbox* self,
+                                                            void** message) {
+  const latenz_icc_result result = licc_mailbox_look(self);
+  *message = result == LATENZ_ICC_OK ? self->payload : NULL;
+  if (result == LATENZ_ICC_OK) self->held = true;
+  return result;
+}
+/* Writes what was lent last; once for each loan. Wait-free. */
+static inline void latenz_icc_mailbox_publish(latenz_icc_mailbox* self) {
+  if (self->held) licc_mailbox_tell(self);
+}
 
 static inline bool licc_mailbox_of_known(const latenz_icc_mailbox* self) {
   return self->seen >> 24 == (self->peer.epoch & 0xFFu);
 }
-static inline latenz_icc_result licc_mailbox_take(latenz_icc_mailbox* self, void* message) {
-  if (!licc_mailbox_of_known(self) &&
-      (licc_restarted(&self->peer) || !licc_mailbox_of_known(self))) {
-    return LATENZ_ICC_PEER_RESTARTED;
-  }
-  LATENZ_ICC_READ(message, self->payload, self->bytes);
-  licc_mailbox_acknowledge(self);
-  return LATENZ_ICC_OK;
+static inline latenz_icc_result licc_mailbox_check(latenz_icc_mailbox* self) {
+  return !licc_mailbox_of_known(self) &&
+                 (licc_restarted(&self->peer) || !licc_mailbox_of_known(self))
+             ? LATENZ_ICC_PEER_RESTARTED
+             : LATENZ_ICC_OK;
 }
 /* A message that was there before the call may be one of an incarnation that is no more. */
-static inline latenz_icc_result licc_mailbox_take_waiting(latenz_icc_mailbox* self, void* message) {
+static inline latenz_icc_result licc_mailbox_check_waiting(latenz_icc_mailbox* self) {
   const uint32_t now = licc_peer_epoch(&self->peer);
   if (self->seen >> 24 != (now & 0xFFu)) {
     licc_mailbox_drop(self);
     licc_turned_into(&self->peer, now);
     return LATENZ_ICC_PEER_RESTARTED;
   }
-  return licc_mailbox_take(self, message);
+  return licc_mailbox_check(self);
+}
+/* Whether a message is there, or what is in its place. */
+static inline latenz_icc_result licc_mailbox_find(latenz_icc_mailbox* self) {
+  if (licc_mailbox_fresh(self)) return licc_mailbox_check_waiting(self);
+  return licc_restarted(&self->peer) ? LATENZ_ICC_PEER_RESTARTED
+                                     : licc_not_yet(&self->endpoint, LATENZ_ICC_EMPTY);
+}
+static inline latenz_icc_result licc_mailbox_copy(latenz_icc_mailbox* self, void* message) {
+  LATENZ_ICC_READ(message, self->payload, self->bytes);
+  licc_mailbox_acknowledge(self);
+  return LATENZ_ICC_OK;
 }
 /* Reads if a message is there: `ok`, `empty`, `peer restarted`. Wait-free. */
 static inline latenz_icc_result latenz_icc_mailbox_try_read(latenz_icc_mailbox* self,
                                                             void* message) {
-  if (licc_mailbox_fresh(self)) return licc_mailbox_take_waiting(self, message);
-  return licc_restarted(&self->peer) ? LATENZ_ICC_PEER_RESTARTED
-                                     : licc_not_yet(&self->endpoint, LATENZ_ICC_EMPTY);
+  const latenz_icc_result result = licc_mailbox_find(self);
+  return result == LATENZ_ICC_OK ? licc_mailbox_copy(self, message) : result;
 }
 /* Reads as soon as a message is there; otherwise `message` is untouched. */
 static inline latenz_icc_result latenz_icc_mailbox_read(latenz_icc_mailbox* self, void* message,
                                                         const latenz_icc_deadline* deadline) {
   latenz_icc_result result;
-  if (licc_mailbox_fresh(self)) return licc_mailbox_take_waiting(self, message);
-  result = licc_wait(&self->endpoint, &self->peer, licc_mailbox_fresh, self, deadline);
-  if (result == LATENZ_ICC_OK) return licc_mailbox_take(self, message);
-  return licc_restarted(&self->peer) ? LATENZ_ICC_PEER_RESTARTED : result;
+  if (licc_mailbox_fresh(self)) {
+    result = licc_mailbox_check_waiting(self);
+  } else {
+    result = licc_wait(&self->endpoint, &self->peer, licc_mailbox_fresh, self, deadline);
+    if (result == LATENZ_ICC_OK) {
+      result = licc_mailbox_check(self);
+    } else if (licc_restarted(&self->peer)) {
+      result = LATENZ_ICC_PEER_RESTARTED;
+    }
+  }
+  return result == LATENZ_ICC_OK ? licc_mailbox_copy(self, message) : result;
+}
+/* The message where it stands; it stays until `release`, and no other is written meanwhile.
+ * Otherwise as `try_read`; `*message` is null unless `ok`. Wait-free. */
+static inline latenz_icc_result latenz_icc_mailbox_try_take(latenz_icc_mailbox* self,
+                                                            const void** message) {
+  const latenz_icc_result result = licc_mailbox_find(self);
+  *message = result == LATENZ_ICC_OK ? self->payload : NULL;
+  self->held = result == LATENZ_ICC_OK;
+  return result;
+}
+/* Gives the slot taken last back: `ok`, `empty` if nothing was taken. Wait-free. */
+static inline latenz_icc_result latenz_icc_mailbox_release(latenz_icc_mailbox* self) {
+  if (!self->held) return LATENZ_ICC_EMPTY;
+  licc_mailbox_acknowledge(self);
+  return LATENZ_ICC_OK;
 }
 
 /* ---- exchange: a request and its reply in one slot ---- */
@@ -825,6 +994,8 @@ typedef struct {
   uint32_t word;
   uint32_t expected; /* of a client: the word's count with its reply */
   bool pending;      /* a client's request was posted; a server's request is to be answered */
+  bool lent;         /* the slot, for a request or a reply */
+  bool held;         /* a client's reply was taken */
 } latenz_icc_exchange;
 
 static inline latenz_icc_shape latenz_icc_exchange_shape(const latenz_icc_type* request,
@@ -849,11 +1020,13 @@ static inline bool licc_exchange_servers(void* object) {
   self->word = LATENZ_ICC_LOAD_ACQUIRE(self->shared_word);
   return (self->word & 1u) != 0;
 }
-static inline bool licc_exchange_clients(void* object) { return !licc_exchange_servers(object); }
+static inline bool licc_exchange_clients(void* object) {
+  return ((latenz_icc_exchange*)object)->lent || !licc_exchange_servers(object);
+}
 static inline void licc_exchange_pass(latenz_icc_exchange* self, uint32_t steps) {
   self->word = self->endpoint.epoch << 24 | ((self->word + steps) & LICC_COUNT_MASK);
   LATENZ_ICC_STORE_RELEASE(self->shared_word, self->word);
-  LATENZ_ICC_NOTIFY();
+  licc_notify(&self->endpoint);
 }
 static inline bool licc_exchange_of(const latenz_icc_exchange* self, uint32_t epoch) {
   return self->word >> 24 == (epoch & 0xFFu);
@@ -882,13 +1055,18 @@ static inline bool latenz_icc_exchange_server(latenz_icc_exchange* self, void* m
   return true;
 }
 
-static inline void licc_exchange_post(latenz_icc_exchange* self, const void* request) {
-  LATENZ_ICC_WRITE(self->payload, request, self->request_bytes);
+static inline void licc_exchange_send(latenz_icc_exchange* self) {
+  self->lent = self->held = false;
   licc_exchange_pass(self, 1);
   self->expected = (self->word + 1u) & LICC_COUNT_MASK;
   self->pending = true;
 }
-static inline latenz_icc_result licc_exchange_collect(latenz_icc_exchange* self, void* reply) {
+static inline void licc_exchange_post(latenz_icc_exchange* self, const void* request) {
+  LATENZ_ICC_WRITE(self->payload, request, self->request_bytes);
+  licc_exchange_send(self);
+}
+/* Whether what is there is the reply to this side's request. */
+static inline latenz_icc_result licc_exchange_check_reply(latenz_icc_exchange* self) {
   const bool answered = (self->word & LICC_COUNT_MASK) == self->expected;
   self->pending = false;
   if (!answered || !licc_exchange_of(self, self->peer.epoch)) {
@@ -897,8 +1075,12 @@ static inline latenz_icc_result licc_exchange_collect(latenz_icc_exchange* self,
       return LATENZ_ICC_PEER_RESTARTED;
     }
   }
-  LATENZ_ICC_READ(reply, self->payload, self->reply_bytes);
   return LATENZ_ICC_OK;
+}
+static inline latenz_icc_result licc_exchange_collect(latenz_icc_exchange* self, void* reply) {
+  const latenz_icc_result result = licc_exchange_check_reply(self);
+  if (result == LATENZ_ICC_OK) LATENZ_ICC_READ(reply, self->payload, self->reply_bytes);
+  return result;
 }
 /* Sends a request and waits for its reply; otherwise `reply` is untouched, and whether the server
  * has acted on the request is not known. */
@@ -916,72 +1098,144 @@ static inline latenz_icc_result latenz_icc_exchange_call(latenz_icc_exchange* se
   }
   return licc_exchange_collect(self, reply);
 }
+/* Whether the turn is the client's, or what is in the way. */
+static inline latenz_icc_result licc_exchange_look(latenz_icc_exchange* self) {
+  if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
+  return licc_exchange_clients(self) ? LATENZ_ICC_OK
+                                     : licc_not_yet(&self->endpoint, LATENZ_ICC_FULL);
+}
 /* Sends a request without waiting: `ok`, `peer restarted`, `full`. Wait-free. */
 static inline latenz_icc_result latenz_icc_exchange_try_post(latenz_icc_exchange* self,
                                                              const void* request) {
-  if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
-  if (licc_exchange_servers(self)) return licc_not_yet(&self->endpoint, LATENZ_ICC_FULL);
-  licc_exchange_post(self, request);
-  return LATENZ_ICC_OK;
+  const latenz_icc_result result = licc_exchange_look(self);
+  if (result == LATENZ_ICC_OK) licc_exchange_post(self, request);
+  return result;
 }
-/* Takes the reply to the request of `try_post`: `ok`, `empty`, `peer restarted`. Wait-free. */
-static inline latenz_icc_result latenz_icc_exchange_try_collect(latenz_icc_exchange* self,
-                                                                void* reply) {
-  if (self->pending && !licc_exchange_servers(self)) return licc_exchange_collect(self, reply);
+/* Of a client: where the next request may be made in place, seen by nobody before `publish`;
+ * otherwise as `try_post`. `*request` is null unless `ok`. Wait-free. */
+static inline latenz_icc_result latenz_icc_exchange_try_loan(latenz_icc_exchange* self,
+                                                             void** request) {
+  const latenz_icc_result result = licc_exchange_look(self);
+  *request = result == LATENZ_ICC_OK ? self->payload : NULL;
+  if (result == LATENZ_ICC_OK) {
+    self->lent = true;
+    self->held = self->pending = false; /* a reply that is there is written over */
+  }
+  return result;
+}
+/* Of a client: sends the request that was lent last; once for each loan. Wait-free. */
+static inline void latenz_icc_exchange_publish(latenz_icc_exchange* self) {
+  if (self->lent) licc_exchange_send(self);
+}
+/* Whether a reply is there, or what is in its place. */
+static inline latenz_icc_result licc_exchange_find_reply(latenz_icc_exchange* self) {
+  if (self->pending && !licc_exchange_servers(self)) return licc_exchange_check_reply(self);
   if (licc_restarted(&self->peer)) {
     self->pending = false;
     return LATENZ_ICC_PEER_RESTARTED;
   }
   return licc_not_yet(&self->endpoint, LATENZ_ICC_EMPTY);
 }
-static inline latenz_icc_result licc_exchange_take(latenz_icc_exchange* self, void* request) {
+/* Takes the reply to the request of `try_post`: `ok`, `empty`, `peer restarted`. Wait-free. */
+static inline latenz_icc_result latenz_icc_exchange_try_collect(latenz_icc_exchange* self,
+                                                                void* reply) {
+  const latenz_icc_result result = licc_exchange_find_reply(self);
+  if (result == LATENZ_ICC_OK) LATENZ_ICC_READ(reply, self->payload, self->reply_bytes);
+  return result;
+}
+/* Of a client: the reply where it stands, until `release` or the next request; otherwise as
+ * `try_collect`. `*reply` is null unless `ok`. Wait-free. */
+static inline latenz_icc_result latenz_icc_exchange_try_take_reply(latenz_icc_exchange* self,
+                                                                   const void** reply) {
+  const latenz_icc_result result = licc_exchange_find_reply(self);
+  self->held = result == LATENZ_ICC_OK;
+  *reply = self->held ? self->payload : NULL;
+  return result;
+}
+/* Of a client: ends the use of the reply taken last: `ok`, `empty` if none was. Wait-free. */
+static inline latenz_icc_result latenz_icc_exchange_release(latenz_icc_exchange* self) {
+  const bool held = self->held;
+  self->held = false;
+  return held ? LATENZ_ICC_OK : LATENZ_ICC_EMPTY;
+}
+static inline latenz_icc_result licc_exchange_check_request(latenz_icc_exchange* self) {
   if (!licc_exchange_of(self, self->peer.epoch) &&
       (licc_restarted(&self->peer) || !licc_exchange_of(self, self->peer.epoch))) {
     return LATENZ_ICC_PEER_RESTARTED;
   }
-  LATENZ_ICC_READ(request, self->payload, self->request_bytes);
   self->pending = true;
   return LATENZ_ICC_OK;
 }
 /* A request that was there before the call may be one of an incarnation that is no more. */
-static inline latenz_icc_result licc_exchange_take_waiting(latenz_icc_exchange* self,
-                                                           void* request) {
+static inline latenz_icc_result licc_exchange_check_waiting(latenz_icc_exchange* self) {
   const uint32_t now = licc_peer_epoch(&self->peer);
   if (!licc_exchange_of(self, now)) {
     licc_exchange_hand_back(self);
     licc_turned_into(&self->peer, now);
     return LATENZ_ICC_PEER_RESTARTED;
   }
-  return licc_exchange_take(self, request);
+  return licc_exchange_check_request(self);
+}
+/* Whether a request is there, or what is in its place. */
+static inline latenz_icc_result licc_exchange_find_request(latenz_icc_exchange* self) {
+  if (self->pending) return LATENZ_ICC_BUSY;
+  if (licc_exchange_servers(self)) return licc_exchange_check_waiting(self);
+  return licc_restarted(&self->peer) ? LATENZ_ICC_PEER_RESTARTED
+                                     : licc_not_yet(&self->endpoint, LATENZ_ICC_EMPTY);
 }
 /* Takes a request if one is there, which `answer` must follow: `ok`, `empty`, `busy` before it has,
  * `peer restarted`. Wait-free. */
 static inline latenz_icc_result latenz_icc_exchange_try_take(latenz_icc_exchange* self,
                                                              void* request) {
-  if (self->pending) return LATENZ_ICC_BUSY;
-  if (licc_exchange_servers(self)) return licc_exchange_take_waiting(self, request);
-  return licc_restarted(&self->peer) ? LATENZ_ICC_PEER_RESTARTED
-                                     : licc_not_yet(&self->endpoint, LATENZ_ICC_EMPTY);
+  const latenz_icc_result result = licc_exchange_find_request(self);
+  if (result == LATENZ_ICC_OK) LATENZ_ICC_READ(request, self->payload, self->request_bytes);
+  return result;
 }
 /* The same as soon as one is there. */
 static inline latenz_icc_result latenz_icc_exchange_take(latenz_icc_exchange* self, void* request,
                                                          const latenz_icc_deadline* deadline) {
   latenz_icc_result result;
   if (self->pending) return LATENZ_ICC_BUSY;
-  if (licc_exchange_servers(self)) return licc_exchange_take_waiting(self, request);
-  result = licc_wait(&self->endpoint, &self->peer, licc_exchange_servers, self, deadline);
-  if (result != LATENZ_ICC_OK) {
-    return licc_restarted(&self->peer) ? LATENZ_ICC_PEER_RESTARTED : result;
+  if (licc_exchange_servers(self)) {
+    result = licc_exchange_check_waiting(self);
+  } else {
+    result = licc_wait(&self->endpoint, &self->peer, licc_exchange_servers, self, deadline);
+    if (result != LATENZ_ICC_OK) {
+      return licc_restarted(&self->peer) ? LATENZ_ICC_PEER_RESTARTED : result;
+    }
+    result = licc_exchange_check_request(self);
   }
-  return licc_exchange_take(self, request);
+  if (result == LATENZ_ICC_OK) LATENZ_ICC_READ(request, self->payload, self->request_bytes);
+  return result;
+}
+/* Of a server: the request where it stands, until it is answered or `loan_reply`; otherwise as
+ * `try_take`. `*request` is null unless `ok`. Wait-free. */
+static inline latenz_icc_result latenz_icc_exchange_try_take_request(latenz_icc_exchange* self,
+                                                                     const void** request) {
+  const latenz_icc_result result = licc_exchange_find_request(self);
+  *request = result == LATENZ_ICC_OK ? self->payload : NULL;
+  return result;
+}
+static inline void licc_exchange_reply(latenz_icc_exchange* self) {
+  self->pending = self->lent = false;
+  licc_exchange_pass(self, 1);
+}
+/* Of a server: where the reply may be made in place of the request; null if there is none to reply
+ * to. Nobody sees it before `publish_reply`. Wait-free. */
+static inline void* latenz_icc_exchange_loan_reply(latenz_icc_exchange* self) {
+  self->lent = self->pending;
+  return self->lent ? self->payload : NULL;
+}
+/* Of a server: replies with what was lent last; once for each loan. Wait-free. */
+static inline void latenz_icc_exchange_publish_reply(latenz_icc_exchange* self) {
+  if (self->lent) licc_exchange_reply(self);
 }
 /* Replies to the request taken last; `empty` if there is none to reply to. Wait-free. */
 static inline latenz_icc_result latenz_icc_exchange_answer(latenz_icc_exchange* self,
                                                            const void* reply) {
   if (!self->pending) return LATENZ_ICC_EMPTY;
-  self->pending = false;
   LATENZ_ICC_WRITE(self->payload, reply, self->reply_bytes);
-  licc_exchange_pass(self, 1);
+  licc_exchange_reply(self);
   return LATENZ_ICC_OK;
 }
 
@@ -1097,7 +1351,7 @@ static inline void latenz_icc_latest_publish(latenz_icc_latest* self) {
   self->latest = self->pair;
   LATENZ_ICC_STORE_RELEASE(licc_at(self->control, 4), self->pair + 1u);
   LATENZ_ICC_STORE_RELEASE(licc_at(self->control, 0), self->number);
-  LATENZ_ICC_NOTIFY();
+  licc_notify(&self->endpoint);
 }
 /* Makes `value` the newest. Wait-free. */
 static inline void latenz_icc_latest_update(latenz_icc_latest* self, const void* value) {
@@ -1158,9 +1412,7 @@ static inline const void* latenz_icc_latest_view(latenz_icc_latest* self) {
 static inline latenz_icc_result latenz_icc_latest_check_writer(latenz_icc_latest* self) {
   if (licc_formatted_anew(&self->endpoint)) return LATENZ_ICC_LAYOUT_CHANGED;
   if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
-  return self->peer.epoch != 0 && LATENZ_ICC_LOAD_RELAXED(licc_at(self->peer.side, LICC_OPEN)) == 0
-             ? LATENZ_ICC_PEER_GONE
-             : LATENZ_ICC_OK;
+  return self->peer.epoch != 0 && !licc_is_open(&self->peer) ? LATENZ_ICC_PEER_GONE : LATENZ_ICC_OK;
 }
 
 /* ---- ring: a stream for lossless readers ---- */
@@ -1168,7 +1420,6 @@ static inline latenz_icc_result latenz_icc_latest_check_writer(latenz_icc_latest
 typedef struct {
   latenz_icc_endpoint endpoint;
   licc_peer peer; /* of a reader: the writer */
-  unsigned char* sides;
   unsigned char* data;
   uint32_t left_bytes;
   uint32_t begun_offset;
@@ -1198,7 +1449,6 @@ static inline void licc_ring_open(latenz_icc_ring* self, void* memory,
                                   const latenz_icc_shape* shape, uint32_t side) {
   memset(self, 0, sizeof *self);
   licc_open(&self->endpoint, memory, shape, side);
-  self->sides = self->endpoint.memory + licc_sides(shape);
   self->data = self->endpoint.memory + shape->data;
   self->readers = shape->readers;
   self->slots = shape->slots;
@@ -1230,7 +1480,7 @@ static inline bool latenz_icc_ring_writer(latenz_icc_ring* self, void* memory, s
   return true;
 }
 static inline bool licc_ring_is_served(const latenz_icc_ring* self, uint32_t reader) {
-  unsigned char* side = self->sides + (1u + reader) * LICC_SIDE;
+  unsigned char* side = self->endpoint.sides + (1u + reader) * LICC_SIDE;
   return LATENZ_ICC_LOAD_ACQUIRE(licc_at(side, LICC_OPEN)) != 0 &&
          LATENZ_ICC_LOAD_ACQUIRE(licc_at(side, 0)) !=
              LATENZ_ICC_LOAD_RELAXED(licc_ring_left(self, reader));
@@ -1268,7 +1518,7 @@ static inline uint32_t latenz_icc_ring_late_reader(const latenz_icc_ring* self) 
 /* Waits for this lossless reader no more, until it attaches anew. Wait-free. */
 static inline void latenz_icc_ring_leave_behind(latenz_icc_ring* self, uint32_t reader) {
   if (reader < self->readers) {
-    unsigned char* side = self->sides + (1u + reader) * LICC_SIDE;
+    unsigned char* side = self->endpoint.sides + (1u + reader) * LICC_SIDE;
     const uint32_t epoch = LATENZ_ICC_LOAD_ACQUIRE(licc_at(side, 0));
     LATENZ_ICC_STORE_RELAXED(licc_ring_left(self, reader), epoch);
   }
@@ -1284,7 +1534,7 @@ static inline void licc_ring_begin(latenz_icc_ring* self, uint32_t last) {
 static inline void licc_ring_tell(latenz_icc_ring* self, uint32_t count) {
   self->number += count;
   LATENZ_ICC_STORE_RELEASE(licc_at(self->data, 0), self->number);
-  LATENZ_ICC_NOTIFY();
+  licc_notify(&self->endpoint);
 }
 static inline void licc_ring_put(latenz_icc_ring* self, const void* messages, uint32_t count) {
   const unsigned char* from = (const unsigned char*)messages;
@@ -1328,7 +1578,7 @@ static inline latenz_icc_result licc_ring_await_slot(latenz_icc_ring* self,
     latenz_icc_result result;
     self->index = latenz_icc_ring_late_reader(self);
     if (self->index == self->readers) continue;
-    reader = licc_peer_of(self->sides + (1u + self->index) * LICC_SIDE);
+    reader = licc_peer_of(self->endpoint.sides + (1u + self->index) * LICC_SIDE);
     result = licc_wait(&self->endpoint, &reader, licc_ring_reader_ready, self, deadline);
     if (result != LATENZ_ICC_OK) return result;
   }
@@ -1382,13 +1632,14 @@ static inline bool latenz_icc_ring_reader(latenz_icc_ring* self, void* memory, s
   }
   licc_ring_open(self, memory, shape, 1u + reader);
   self->index = reader;
-  self->peer = licc_peer_of(self->sides);
+  self->peer = licc_peer_of(self->endpoint.sides);
   taken_before = LATENZ_ICC_LOAD_RELAXED(licc_ring_taken(self, reader));
   licc_ring_go_to_newest(self);
   if (self->endpoint.epoch != 1) licc_count_dropped(&self->endpoint, self->number - taken_before);
   licc_enter(&self->endpoint);
   LATENZ_ICC_FULL_FENCE(); /* from here on the writer waits for this reader */
   licc_ring_go_to_newest(self);
+  licc_notify(&self->endpoint);
   return true;
 }
 static inline bool licc_ring_is_there(void* object) {
@@ -1410,7 +1661,7 @@ static inline latenz_icc_result licc_ring_finish(latenz_icc_ring* self, uint32_t
   }
   self->number += count;
   LATENZ_ICC_STORE_RELEASE(licc_ring_taken(self, self->index), self->number);
-  LATENZ_ICC_NOTIFY();
+  licc_notify(&self->endpoint);
   return LATENZ_ICC_OK;
 }
 static inline latenz_icc_result licc_ring_copy(latenz_icc_ring* self, void* messages,
@@ -1471,11 +1722,6 @@ static inline latenz_icc_result licc_ring_hold(latenz_icc_ring* self, const void
 static inline latenz_icc_result latenz_icc_ring_try_take(latenz_icc_ring* self,
                                                          const void** message) {
   return licc_ring_hold(self, message, licc_ring_look(self));
-}
-/* The same as soon as it is there. */
-static inline latenz_icc_result latenz_icc_ring_take(latenz_icc_ring* self, const void** message,
-                                                     const latenz_icc_deadline* deadline) {
-  return licc_ring_hold(self, message, licc_ring_await_message(self, deadline));
 }
 /* Gives the slot taken last back: `ok`, `empty` if none was taken, `busy` if what was read there
  * may be torn, since the writer has left this reader behind meanwhile. Wait-free. */

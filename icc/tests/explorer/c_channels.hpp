@@ -4,6 +4,9 @@
 #pragma once
 
 #include "access.hpp"
+#ifdef LATENZ_EXPLORE_SLEEP
+#include "sleep_bells.hpp"
+#endif
 
 namespace latenz::explorer {
 
@@ -32,6 +35,11 @@ inline void c_read(void* own, const void* shared, std::size_t bytes) {
 #define LATENZ_ICC_FULL_FENCE() latenz::explorer::ExploredOrder::full_fence()
 #define LATENZ_ICC_WRITE(shared, own, bytes) latenz::explorer::c_write((shared), (own), (bytes))
 #define LATENZ_ICC_READ(own, shared, bytes) latenz::explorer::c_read((own), (shared), (bytes))
+#ifdef LATENZ_EXPLORE_SLEEP
+#define LATENZ_ICC_SLEEP(word, value, longest_ns) \
+  latenz::explorer::ExploredBell::wait(*(word), (value), (longest_ns))
+#define LATENZ_ICC_WAKE(word) latenz::explorer::ExploredBell::wake(*(word))
+#endif
 #define LATENZ_ICC_PAUSE() ((void)0)
 #define LATENZ_ICC_LOOKS_PER_CHECK 1u
 #define LATENZ_ICC_CHECKS_PER_BEAT 1u

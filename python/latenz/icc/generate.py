@@ -156,26 +156,31 @@ def _c_side(channel: DescribedChannel, side: str) -> list[str]:
         returns = "" if result == "void" else f"return {cast}"
         lines += [f"static inline {result} {self}_{call}({self}* self{declared}) {{"]
         lines += [f"  {returns}latenz_icc_{kind}_{call}(&self->state{passed});", "}"]
-    if kind == "ring":
-        lines += _c_places(self, side, channel.payload.name)
+    for call, place in _calls_in_place(channel, side):
+        const = "const " if place.startswith("const ") else ""
+        lines += [
+            f"static inline latenz_icc_result {self}_{call}({self}* self, {place}** there) {{"
+        ]
+        lines += [f"  {const}void* place;", "  const latenz_icc_result result ="]
+        lines += [f"      latenz_icc_{kind}_{call}(&self->state, &place);"]
+        lines += [f"  *there = ({place}*)place;", "  return result;", "}"]
     return lines
 
 
-def _c_places(self: str, side: str, payload: str) -> list[str]:
-    """Return the calls of a ring that answer with a result and a place."""
-    const = "const " if side == "reader" else ""
-    lines = []
-    for call in ("try_take", "take") if side == "reader" else ("loan",):
-        waits = not call.startswith("try")
-        deadline, passed = (
-            (", const latenz_icc_deadline* deadline", ", deadline") if waits else ("", "")
-        )
-        lines += [f"static inline latenz_icc_result {self}_{call}({self}* self,"]
-        lines += [f"    {const}{payload}** message{deadline}) {{", f"  {const}void* place;"]
-        lines += ["  const latenz_icc_result result ="]
-        lines += [f"      latenz_icc_ring_{call}(&self->state, &place{passed});"]
-        lines += [f"  *message = ({const}{payload}*)place;", "  return result;", "}"]
-    return lines
+def _calls_in_place(channel: DescribedChannel, side: str) -> list[tuple[str, str]]:
+    """Return the name of each call that tells where something is, and what is there."""
+    payload = channel.payload.name
+    match channel.kind, side:
+        case "ring" | "mailbox", "reader":
+            return [("try_take", f"const {payload}")]
+        case "mailbox", "writer":
+            return [("try_loan", payload)]
+        case "exchange", "client" if channel.reply is not None:
+            return [("try_loan", payload), ("try_take_reply", f"const {channel.reply.name}")]
+        case "exchange", "server":
+            return [("try_take_request", f"const {payload}")]
+        case _:
+            return []
 
 
 _Parameters = list[tuple[str, str]]
@@ -196,12 +201,16 @@ def _calls(channel: DescribedChannel, side: str) -> list[tuple[str, str, _Parame
                 (result, "call", [ask, answer, until]),
                 (result, "try_post", [ask]),
                 (result, "try_collect", [answer]),
+                ("void", "publish", []),
+                (result, "release", []),
             ]
         asked = (f"{payload}* request", "request")
         return [
             (result, "take", [asked, until]),
             (result, "try_take", [asked]),
             (result, "answer", [(f"const {reply}* reply", "reply")]),
+            (f"{reply}*", "loan_reply", []),
+            ("void", "publish_reply", []),
         ]
     if channel.kind == "latest":
         if side == "writer":
@@ -223,15 +232,11 @@ def _calls(channel: DescribedChannel, side: str) -> list[tuple[str, str, _Parame
             calls += [
                 (result, "try_write_some", [(f"const {payload}* messages", "messages"), some]),
                 (f"{payload}*", "try_loan", []),
-                ("void", "publish", []),
                 ("void", "leave_behind", [("uint32_t reader", "reader")]),
                 ("uint32_t", "late_reader", []),
             ]
-        return calls
-    calls = [(result, "read", [out, until]), (result, "try_read", [out])]
+        return [*calls, ("void", "publish", [])]
+    calls = [(result, "read", [out, until]), (result, "try_read", [out]), (result, "release", [])]
     if channel.kind == "ring":
-        calls += [
-            (result, "try_read_some", [(f"{payload}* messages", "messages"), some]),
-            (result, "release", []),
-        ]
+        calls += [(result, "try_read_some", [(f"{payload}* messages", "messages"), some])]
     return calls

@@ -167,23 +167,23 @@ int main() {
 TORTURE = ROOT / "icc/tests/torture_languages"
 
 
-@pytest.mark.parametrize("channel", ["command", "servo", "trace", "state"])
-@pytest.mark.parametrize(("first", "second"), [("c", "cpp"), ("cpp", "c"), ("c", "c")])
-def test_every_message_arrives_between_every_pair_of_languages(robot, channel, first, second):
+def tortured(robot, channel, first, second, messages, *options):
+    """Every message arrives between a side in one language and one in another."""
     programs = {}
     for language, compiler in (("c", C), ("cpp", ("g++", "-std=c++20", "-O2"))):
-        programs[language] = robot / f"torture-{language}"
+        programs[language] = robot / "-".join(("torture", language, *options))
         if not programs[language].exists():
             source = f"{TORTURE}.{'c' if language == 'c' else 'cpp'}"
-            compiled(*compiler, INCLUDE, f"-I{robot}", source, "-o", programs[language])
+            compiled(*compiler, *options, INCLUDE, f"-I{robot}", source, "-o", programs[language])
     name = robot / f"memory-{channel}-{first}-{second}"
     name.write_bytes(bytes(65536))
-    messages = "1000000"
     with subprocess.Popen(
-        [programs[second], channel, "second", name, messages], stdout=subprocess.PIPE, text=True
+        [programs[second], channel, "second", name, str(messages)],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as other:
         begun = subprocess.run(
-            [programs[first], channel, "first", name, messages],
+            [programs[first], channel, "first", name, str(messages)],
             capture_output=True,
             text=True,
             timeout=300,
@@ -192,6 +192,19 @@ def test_every_message_arrives_between_every_pair_of_languages(robot, channel, f
         said, _ = other.communicate(timeout=300)
     assert (begun.stdout, begun.returncode) == ("0 errors\n", 0)
     assert (said, other.returncode) == ("0 errors\n", 0)
+
+
+@pytest.mark.parametrize("channel", ["command", "servo", "trace", "state"])
+@pytest.mark.parametrize(("first", "second"), [("c", "cpp"), ("cpp", "c"), ("c", "c")])
+def test_every_message_arrives_between_every_pair_of_languages(robot, channel, first, second):
+    tortured(robot, channel, first, second, 1_000_000)
+
+
+# Nobody wakes by himself there: one wake-up that is lost, and both stand still.
+@pytest.mark.parametrize("channel", ["command", "servo"])
+@pytest.mark.parametrize(("first", "second"), [("c", "cpp"), ("cpp", "c"), ("c", "c")])
+def test_sides_in_different_languages_wake_each_other(robot, channel, first, second):
+    tortured(robot, channel, first, second, 20_000, "-DSLEEPS")
 
 
 WRONG = {

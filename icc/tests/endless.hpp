@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sleepers that nobody but their peer wakes: one wake-up that is lost, and they stand still.
+#pragma once
+
+#include <cstdint>
+
+#include "latenz/icc/linux_wait.hpp"
+
+namespace latenz::icc::tests {
+
+/// `Futex`, but who may sleep for a whole second sleeps until it is woken, however long that is.
+struct Endless {
+  static constexpr std::int64_t second_ns = 1'000'000'000;
+  static inline std::uint64_t rings = 0;
+
+  static void wait(std::uint32_t& word, std::uint32_t value, std::int64_t longest_ns) noexcept {
+    Futex::wait(word, value, longest_ns == second_ns ? second_ns * 600 : longest_ns);
+  }
+  static void wake(std::uint32_t& word) noexcept {
+    ++rings;
+    Futex::wake(word);
+  }
+};
+
+using SleepEndless = Sleep<Endless, Endless::second_ns>;
+
+}  // namespace latenz::icc::tests
