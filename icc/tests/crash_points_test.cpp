@@ -122,6 +122,15 @@ class World {
   bool receiver_heard_restart = false;
 
  protected:
+  /// Makes what was lent; the process may end at each word of it.
+  template <class Lender>
+  static Result publish(Lender& lender, Result lent, Message* place, const Message& message) {
+    if (lent == Result::ok) {
+      MortalMemory::write(place, &message, sizeof message);
+      lender.publish();
+    }
+    return lent;
+  }
   void receiver_hears(Result result) {
     if (result == Result::peer_restarted) {
       receiver_heard_restart = true;
@@ -146,12 +155,12 @@ class World {
   }
 };
 
-/// Messages one after the other.
+/// Messages one after the other, copied (S, s; R, r) or in place (L, T).
 template <class Channel>
 class Stream : public World<Channel, typename Channel::Writer, typename Channel::Reader> {
  public:
-  static constexpr std::string_view calls = "SsRr";
-  static constexpr std::string_view sender_calls = "Ss";
+  static constexpr std::string_view calls = "SsLRrT";
+  static constexpr std::string_view sender_calls = "SsL";
 
   Result call(char letter) {
     Message message{};
@@ -162,6 +171,10 @@ class Stream : public World<Channel, typename Channel::Writer, typename Channel:
       case 's':
         message = this->shared.next(this->sender.epoch());
         return this->sender_hears(this->sender.write_until(message, Checks{1}), message.number);
+      case 'L':
+        return send_in_place();
+      case 'T':
+        return receive_in_place();
       case 'R':
         return received(this->receiver.try_read(message), message);
       default:
@@ -180,9 +193,28 @@ class Stream : public World<Channel, typename Channel::Writer, typename Channel:
  private:
   Result received(Result result, const Message& message) {
     this->receiver_hears(result);
+    if (result == Result::ok) note(message);
+    return result;
+  }
+  void note(const Message& message) {
+    this->receipts.note(message);
+    if (Channel::shape.kind == latenz::icc::ChannelKind::mailbox) this->expect_of_living(message);
+  }
+  Result send_in_place() {
+    const Message message = this->shared.next(this->sender.epoch());
+    Message* place = nullptr;
+    const Result lent = this->sender.try_loan(place);
+    return this->sender_hears(this->publish(this->sender, lent, place, message), message.number);
+  }
+  Result receive_in_place() {
+    const Message* place = nullptr;
+    Message message{};
+    Result result = this->receiver.try_take(place);
+    this->receiver_hears(result);
     if (result == Result::ok) {
-      this->receipts.note(message);
-      if (Channel::shape.kind == latenz::icc::ChannelKind::mailbox) this->expect_of_living(message);
+      MortalMemory::read(&message, place, sizeof message);
+      result = this->receiver.release();
+      if (result == Result::ok) note(message);
     }
     return result;
   }
@@ -190,10 +222,12 @@ class Stream : public World<Channel, typename Channel::Writer, typename Channel:
 
 class MailboxWorld : public Stream<Mailbox<Message, P>> {
  public:
-  static std::vector<std::string> states() { return {"", "S", "SR", "SRS", "SRSR", "SRSRS"}; }
+  static std::vector<std::string> states() {
+    return {"", "S", "SR", "SRS", "SRSR", "SRSRS", "LTL"};
+  }
 };
 
-/// Also two at once (D, d) and in place (L, T).
+/// Also two at once (D, d).
 class RingWorld : public Stream<Ring<Message, 2, 1, P>> {
  public:
   static constexpr std::string_view calls = "SsDLRrdT";
@@ -207,12 +241,8 @@ class RingWorld : public Stream<Ring<Message, 2, 1, P>> {
     switch (letter) {
       case 'D':
         return send_two();
-      case 'L':
-        return send_in_place();
       case 'd':
         return receive_two();
-      case 'T':
-        return receive_in_place();
       default:
         return Stream::call(letter);
     }
@@ -225,16 +255,6 @@ class RingWorld : public Stream<Ring<Message, 2, 1, P>> {
     const Result result = sender.try_write_some(both, count);
     return sender_hears(result, both.at(count == 2 ? 1 : 0).number);
   }
-  Result send_in_place() {
-    const Message message = shared.next(sender.epoch());
-    Message* place = nullptr;
-    const Result result = sender.try_loan(place);
-    if (result == Result::ok) {
-      MortalMemory::write(place, &message, sizeof message);
-      sender.publish();
-    }
-    return sender_hears(result, message.number);
-  }
   Result receive_two() {
     std::array<Message, 2> messages{};
     std::size_t count = 0;
@@ -243,28 +263,17 @@ class RingWorld : public Stream<Ring<Message, 2, 1, P>> {
     for (std::size_t i = 0; i < count; ++i) receipts.note(messages.at(i));
     return result;
   }
-  Result receive_in_place() {
-    const Message* place = nullptr;
-    Message message{};
-    Result result = receiver.try_take(place);
-    receiver_hears(result);
-    if (result == Result::ok) {
-      MortalMemory::read(&message, place, sizeof message);
-      result = receiver.release();
-      if (result == Result::ok) receipts.note(message);
-    }
-    return result;
-  }
 };
 
 using TestExchange = Exchange<Message, Message, P>;
-/// Requests are numbered; a reply repeats its request.
+/// Requests are numbered; a reply repeats its request. Copied (S, R, A, C) or in place (L, T, a,
+/// c).
 class ExchangeWorld : public World<TestExchange, TestExchange::Client, TestExchange::Server> {
  public:
-  static constexpr std::string_view calls = "SCRrA";
-  static constexpr std::string_view sender_calls = "SC";
+  static constexpr std::string_view calls = "SCLcRrATa";
+  static constexpr std::string_view sender_calls = "SCLc";
   static std::vector<std::string> states() {
-    return {"", "S", "SR", "SRA", "SRAC", "SRACS", "SRACSR", "SRACSRA"};
+    return {"", "S", "SR", "SRA", "SRAC", "SRACS", "SRACSR", "SRACSRA", "LTac"};
   }
 
   Result call(char letter) {
@@ -273,6 +282,14 @@ class ExchangeWorld : public World<TestExchange, TestExchange::Client, TestExcha
         return post();
       case 'C':
         return collect();
+      case 'L':
+        return post_in_place();
+      case 'c':
+        return collect_in_place();
+      case 'T':
+        return take_in_place();
+      case 'a':
+        return answer_in_place();
       case 'A':
         return receiver.answer(taken_);
       default:
@@ -290,7 +307,15 @@ class ExchangeWorld : public World<TestExchange, TestExchange::Client, TestExcha
  private:
   Result post() {
     const Message request = shared.next(sender.epoch());
-    const Result result = sender.try_post(request);
+    return posted(sender.try_post(request), request);
+  }
+  Result post_in_place() {
+    const Message request = shared.next(sender.epoch());
+    Message* place = nullptr;
+    const Result lent = sender.try_loan(place);
+    return posted(publish(sender, lent, place, request), request);
+  }
+  Result posted(Result result, const Message& request) {
     sender_heard_restart = sender_heard_restart || result == Result::peer_restarted;
     if (result == Result::ok) asked_ = request.number;
     return result;
@@ -298,6 +323,27 @@ class ExchangeWorld : public World<TestExchange, TestExchange::Client, TestExcha
   Result collect() {
     Message reply{};
     return replied(sender.try_collect(reply), reply, asked_);
+  }
+  Result collect_in_place() {
+    const Message* place = nullptr;
+    Message reply{};
+    Result result = sender.try_take(place);
+    if (result == Result::ok) {
+      MortalMemory::read(&reply, place, sizeof reply);
+      result = sender.release();
+    }
+    return replied(result, reply, asked_);
+  }
+  Result take_in_place() {
+    const Message* place = nullptr;
+    const Result result = receiver.try_take(place);
+    if (result == Result::ok) MortalMemory::read(&taken_, place, sizeof taken_);
+    return take(result);
+  }
+  Result answer_in_place() {
+    Message* place = nullptr;
+    const Result lent = receiver.try_loan(place);
+    return publish(receiver, lent, place, taken_);
   }
   Result replied(Result result, const Message& reply, std::uint64_t asked) {
     if (result == Result::ok) {

@@ -18,6 +18,7 @@ struct ExchangeSetting {
   bool waiting = false;        // call_until and serve_until instead of the try_ calls
   std::uint32_t attempts = 0;  // of each side; 0: until it is done
   Late late = Late::nobody;
+  bool in_place = false;  // loans in place of copies
 };
 
 // `words` of payload each way, all of them alike: the sender's incarnation << 16, and the number
@@ -63,16 +64,28 @@ struct ExchangeScenario {
         Payload reply{};
         end_call(endpoint.call_until(request, reply, icc::Checks{1}), reply);
       } else if (!posted) {
-        const icc::Result result = endpoint.try_post(request);
+        const icc::Result result = post(request);
         posted = result == icc::Result::ok;
         check_restart(result);
       } else {
         Payload reply{};
-        const icc::Result result = endpoint.try_collect(reply);
+        const icc::Result result = collect(reply);
         if (result != icc::Result::empty) end_call(result, reply);
       }
       done = call > setting.calls || (setting.attempts != 0 && tried == setting.attempts);
       if (done) note(finished, 1);
+    }
+    icc::Result post(const Payload& request) {
+      if (!setting.in_place) return endpoint.try_post(request);
+      Payload* place = nullptr;
+      const icc::Result lent = endpoint.try_loan(place);
+      return make_in_place(endpoint, lent, place, request);
+    }
+    icc::Result collect(Payload& reply) {
+      if (!setting.in_place) return endpoint.try_collect(reply);
+      const Payload* place = nullptr;
+      const icc::Result taken = endpoint.try_take(place);
+      return read_in_place(endpoint, taken, place, reply);
     }
     void end_call(icc::Result result, const Payload& reply) {
       if (result == icc::Result::ok) {
@@ -136,11 +149,11 @@ struct ExchangeScenario {
             },
             icc::Checks{0});
       } else if (taken) {
-        endpoint.answer(reply());
+        answer(reply());
         taken = false;
       } else {
         Payload request{};
-        result = endpoint.try_take(request);
+        result = take(request);
         taken = result == icc::Result::ok;
         if (taken) act_on(request);
       }
@@ -149,6 +162,23 @@ struct ExchangeScenario {
         if (setting.client_restarts == 0) fail("a restart was told that did not happen");
       }
       if (no_more) given_up = true;
+    }
+    void answer(const Payload& with) {
+      if (!setting.in_place) {
+        endpoint.answer(with);
+        return;
+      }
+      Payload* place = nullptr;
+      const icc::Result lent = endpoint.try_loan(place);
+      if (make_in_place(endpoint, lent, place, with) != icc::Result::ok)
+        fail("no loan for a reply");
+    }
+    icc::Result take(Payload& request) {
+      if (!setting.in_place) return endpoint.try_take(request);
+      const Payload* place = nullptr;
+      const icc::Result result = endpoint.try_take(place);
+      if (result == icc::Result::ok) PlainPayload::read(&request, place, sizeof request);
+      return result;
     }
     void act_on(const Payload& request) {
       const std::uint32_t value = request.value(), call = value & 0xFFFFU;

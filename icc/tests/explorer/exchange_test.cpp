@@ -20,6 +20,7 @@ Report prove_exchange(const ExchangeSetting& setting) {
   std::string what = "Exchange, " + std::string(words == one_line ? "one line, " : "two lines, ") +
                      std::to_string(setting.calls) + " calls";
   if (setting.waiting) what += ", waiting";
+  if (setting.in_place) what += ", in place";
   if (setting.late == Late::first) what += ", client attaches meanwhile";
   if (setting.late == Late::second) what += ", server attaches meanwhile";
   if (setting.client_restarts + setting.server_restarts != 0) {
@@ -42,6 +43,15 @@ TEST(ExploredExchange, CrashesAtEveryAccess) {
     prove_exchange<one_line>({model, 4, 0, 1});
     prove_exchange<one_line>({model, 3, 1, 1});
     prove_exchange<two_lines>({model, 2, 1, 1});
+  }
+}
+
+// Also deaths between loan and publish, of requests and of replies.
+TEST(ExploredExchange, InPlace) {
+  for (const Model model : {interleaving, weak}) {
+    prove_exchange<one_line>({.model = model, .calls = 6, .in_place = true});
+    prove_exchange<one_line>({model, 3, 1, 1, false, 0, Late::nobody, true});
+    prove_exchange<two_lines>({model, 2, 1, 0, false, 0, Late::nobody, true});
   }
 }
 
@@ -100,6 +110,17 @@ TEST(MutantOfExchange, SecondLineAfterTheTurn) {
   constexpr std::size_t last = Channel::bytes - 4;
   expect_exchange_caught<two_lines>("the second line's payload stored after the turn",
                                     StoredLater(last - 60, last, last));
+}
+
+constexpr ExchangeSetting in_place{.calls = 3, .in_place = true};
+TEST(MutantOfExchange, PublishedBeforeItIsMade) {
+  expect_exchange_caught("published before it is made", StoredLater(slot, slot + 8, turn),
+                         in_place);
+}
+TEST(MutantOfExchange, TakenBeforeItIsPublished) {
+  // the server takes what the client still makes; at its next look it has the turn
+  expect_exchange_caught("taken before it is published",
+                         loads(turn, 1, [](std::uint32_t word) { return word | 1U; }), in_place);
 }
 
 Changed without_epoch(int of) {

@@ -19,7 +19,23 @@ struct MailboxSetting {
   bool waiting = false;        // write_until and read_until instead of try_write and try_read
   std::uint32_t attempts = 0;  // of each side; 0: until it is done
   Late late = Late::nobody;
+  bool in_place = false;  // loans in place of copies
 };
+
+// Makes what was lent, and gives it away; reads what was taken, and gives it back.
+template <class Endpoint, class T>
+icc::Result make_in_place(Endpoint& endpoint, icc::Result lent, T* place, const T& message) {
+  if (lent != icc::Result::ok) return lent;
+  PlainPayload::write(place, &message, sizeof message);
+  endpoint.publish();
+  return lent;
+}
+template <class Endpoint, class T>
+icc::Result read_in_place(Endpoint& endpoint, icc::Result taken, const T* place, T& message) {
+  if (taken != icc::Result::ok) return taken;
+  PlainPayload::read(&message, place, sizeof message);
+  return endpoint.release();
+}
 
 struct Message32 {
   std::uint32_t number;
@@ -77,11 +93,19 @@ struct MailboxScenario {
     }
     void write() {
       const Message32 message{written + 1, (incarnation << 16U) | (written + 1)};
-      const icc::Result result = setting.waiting ? endpoint.write_until(message, icc::Checks{0})
-                                                 : endpoint.try_write(message);
+      const icc::Result result = send(message);
       if (result == icc::Result::ok) ++written;
       if (result == icc::Result::peer_restarted && setting.reader_restarts == 0)
         fail("a restart of the reader was told that did not happen");
+    }
+    icc::Result send(const Message32& message) {
+      if (setting.in_place) {
+        Message32* place = nullptr;
+        const icc::Result lent = endpoint.try_loan(place);
+        return make_in_place(endpoint, lent, place, message);
+      }
+      return setting.waiting ? endpoint.write_until(message, icc::Checks{0})
+                             : endpoint.try_write(message);
     }
     [[nodiscard]] bool ended() const override { return done; }
     void lose_endpoint() override {
@@ -117,8 +141,7 @@ struct MailboxScenario {
       if (setting.attempts != 0) ++tried;
       const bool no_more = recall(finished) != 0;
       Message32 message{};
-      const icc::Result result = setting.waiting ? endpoint.read_until(message, icc::Checks{0})
-                                                 : endpoint.try_read(message);
+      const icc::Result result = receive(message);
       if (result == icc::Result::ok) {
         check(message);
       } else if (result == icc::Result::peer_restarted) {
@@ -127,6 +150,15 @@ struct MailboxScenario {
       } else if (no_more && may_lose()) {
         given_up = true;
       }
+    }
+    icc::Result receive(Message32& message) {
+      if (setting.in_place) {
+        const Message32* place = nullptr;
+        const icc::Result taken = endpoint.try_take(place);
+        return read_in_place(endpoint, taken, place, message);
+      }
+      return setting.waiting ? endpoint.read_until(message, icc::Checks{0})
+                             : endpoint.try_read(message);
     }
     // Without crashes each message comes; with them, the one in hand at the crash may be lost.
     [[nodiscard]] bool may_lose() const {

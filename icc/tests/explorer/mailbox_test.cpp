@@ -16,6 +16,7 @@ using enum Model;
 Report prove_mailbox(const MailboxSetting& setting) {
   std::string what = "Mailbox, " + std::to_string(setting.messages) + " messages";
   if (setting.waiting) what += ", waiting calls";
+  if (setting.in_place) what += ", in place";
   if (setting.late == Late::first) what += ", writer attaches meanwhile";
   if (setting.late == Late::second) what += ", reader attaches meanwhile";
   if (setting.writer_restarts + setting.reader_restarts != 0) {
@@ -51,6 +52,15 @@ TEST(ExploredMailbox, WaitingCalls) {
   for (const Model model : {interleaving, weak}) {
     prove_mailbox({model, 2, 0, 0, true, 3});
     prove_mailbox({model, 2, 1, 1, true, 3});
+  }
+}
+
+// Also deaths between loan and publish, and between taking and giving back.
+TEST(ExploredMailbox, InPlace) {
+  for (const Model model : {interleaving, weak}) {
+    prove_mailbox({.model = model, .messages = 6, .in_place = true});
+    prove_mailbox({model, 3, 1, 1, false, 0, Late::nobody, true});
+    prove_mailbox({model, 3, 2, 0, false, 0, Late::second, true});
   }
 }
 
@@ -118,6 +128,30 @@ TEST(MutantOfMailbox, AcknowledgedBeforeCopied) {
                         {interleaving, 3});
 }
 
+// The writer takes its own count for the reader's.
+Changed slot_always_free() {
+  return Changed([](const Access& wanted) {
+    if (is(wanted, Kind::load, taken) && thread() == 0) {
+      const Access own{Kind::load, true, static_cast<std::uint16_t>(written / 4)};
+      return perform(own) & 0xFFFFFFU;
+    }
+    return perform(wanted);
+  });
+}
+
+constexpr MailboxSetting in_place{.messages = 3, .in_place = true};
+TEST(MutantOfMailbox, PublishedBeforeItIsMade) {
+  expect_mailbox_caught("published before it is made", StoredLater(slot, slot + 8, written),
+                        in_place);
+}
+TEST(MutantOfMailbox, GivenBackBeforeItIsRead) {
+  expect_mailbox_caught("given back before it is read in place", AcknowledgedBeforeCopied(),
+                        in_place);
+}
+TEST(MutantOfMailbox, LentBeforeItIsFree) {
+  expect_mailbox_caught("lent before it is free", slot_always_free(), in_place);
+}
+
 // Every incarnation of the writer looks like the first.
 Changed without_epoch() {
   return Changed([](Access wanted) {
@@ -147,16 +181,7 @@ TEST(MutantOfMailbox, RestartedWriterCountsFromZero) {
                         {interleaving, 3, 1, 0});
 }
 TEST(MutantOfMailbox, SlotUsedAgainBeforeItIsFree) {
-  expect_mailbox_caught("slot used again before it is free", Changed([](const Access& wanted) {
-                          // the writer takes its own count for the reader's
-                          if (is(wanted, Kind::load, taken) && thread() == 0) {
-                            const Access own{Kind::load, true,
-                                             static_cast<std::uint16_t>(written / 4)};
-                            return perform(own) & 0xFFFFFFU;
-                          }
-                          return perform(wanted);
-                        }),
-                        {interleaving, 3});
+  expect_mailbox_caught("slot used again before it is free", slot_always_free(), {interleaving, 3});
 }
 
 }  // namespace

@@ -135,8 +135,21 @@ auto opened_or_give_up(Opened opened) {
 
 constexpr std::uint32_t never = 0xFFFF'FFFF;
 
+/// Makes what was lent; reads what was taken. A process may end at each word of it.
+template <class Sender>
+Result publish(Sender& sender, Result lent, Message* place, const Message& message) {
+  if (lent == Result::ok) {
+    MortalMemory::write(place, &message, sizeof message);
+    sender.publish();
+  }
+  return lent;
+}
+
+bool is_even(const Message& message) { return message.number % 2 == 0; }
+
 /// Each kind of channel: how its two sides are opened, and one call of each. `forever` waits
-/// without deadline, which a dead peer must end as well.
+/// without deadline, which a dead peer must end as well. Half of the messages with a deadline are
+/// made in place.
 /// A sender that succeeds more than `unhindered` times beside a dead receiver waits for it no more.
 struct MailboxPair {
   static constexpr const char* name = "mailbox";
@@ -147,10 +160,20 @@ struct MailboxPair {
 
   static auto attach(void* memory) { return Receiver::attach(memory, Channel::bytes); }
   static Result send(Sender& sender, const Message& message, Deadline deadline, bool forever) {
-    return forever ? sender.write(message) : sender.write_until(message, deadline);
+    if (forever || !is_even(message)) {
+      return forever ? sender.write(message) : sender.write_until(message, deadline);
+    }
+    Message* place = nullptr;
+    const Result lent = sender.loan_until(place, deadline);
+    return publish(sender, lent, place, message);
   }
   static Result receive(Receiver& receiver, Message& message, Deadline deadline, bool forever) {
-    return forever ? receiver.read(message) : receiver.read_until(message, deadline);
+    if (forever) return receiver.read(message);
+    const Message* place = nullptr;
+    const Result taken = receiver.take_until(place, deadline);
+    if (taken != Result::ok) return taken;
+    MortalMemory::read(&message, place, sizeof message);
+    return receiver.release();
   }
 };
 
@@ -165,8 +188,7 @@ struct ExchangePair {
   static auto attach(void* memory) { return Receiver::attach(memory, Channel::bytes); }
   static Result send(Sender& sender, const Message& message, Deadline deadline, bool forever) {
     Message reply{};
-    const Result result =
-        forever ? sender.call(message, reply) : sender.call_until(message, reply, deadline);
+    const Result result = call(sender, message, reply, deadline, forever);
     const bool right = reply.is_whole() && reply.number == message.number;
     return result == Result::ok && !right ? Result::layout_changed : result;
   }
@@ -175,7 +197,29 @@ struct ExchangePair {
       message = request;
       return request;
     };
-    return forever ? receiver.serve(answer) : receiver.serve_until(answer, deadline);
+    if (forever) return receiver.serve(answer);
+    const Message* place = nullptr;
+    const Result taken = receiver.take_until(place, deadline);
+    if (taken != Result::ok) return taken;
+    MortalMemory::read(&message, place, sizeof message);
+    Message* reply = nullptr;
+    const Result lent = receiver.try_loan(reply);
+    return publish(receiver, lent, reply, message);
+  }
+
+ private:
+  static Result call(Sender& sender, const Message& message, Message& reply, Deadline deadline,
+                     bool forever) {
+    if (forever) return sender.call(message, reply);
+    if (!is_even(message)) return sender.call_until(message, reply, deadline);
+    Message* place = nullptr;
+    const Result lent = sender.loan_until(place, deadline);
+    if (publish(sender, lent, place, message) != Result::ok) return lent;
+    const Message* came = nullptr;
+    const Result taken = sender.take_until(came, deadline);
+    if (taken != Result::ok) return taken;
+    MortalMemory::read(&reply, came, sizeof reply);
+    return sender.release();
   }
 };
 

@@ -103,20 +103,13 @@ class Exchange {
     /// is untouched, and whether the server has acted on the request is not known; a late reply is
     /// thrown away by the next call.
     Result call_until(const Request& request, Reply& reply, Deadline auto deadline) noexcept {
-      const auto mine = [this] { return !this->turn_is_servers(); };
-      Result result = this->wait_until(this->peer_, mine, deadline);
-      if (this->peer_.restarted()) {
-        return Result::peer_restarted;
-      }
+      Result result = await_turn(deadline);
       if (result != Result::ok) {
         return result;
       }
       post(request);
-      result = this->wait_until(this->peer_, mine, deadline);
-      if (result != Result::ok) {
-        return this->peer_.restarted() ? Result::peer_restarted : result;
-      }
-      return collect(reply);
+      result = await_reply(deadline);
+      return result == Result::ok ? copy(reply) : result;
     }
 
     /// The same without deadline: ends when the server replies, restarted or is gone.
@@ -127,20 +120,106 @@ class Exchange {
     /// Sends a request without waiting for the reply: `ok`, `peer_restarted`, or `full` while an
     /// earlier request is with the server. Wait-free.
     Result try_post(const Request& request) noexcept {
+      const Result result = look();
+      if (result == Result::ok) {
+        post(request);
+      }
+      return result;
+    }
+
+    /// Takes the reply to the request of `try_post` or `publish`: `ok`, `empty`, `peer_restarted`.
+    /// Wait-free.
+    Result try_collect(Reply& reply) noexcept {
+      const Result result = find();
+      return result == Result::ok ? copy(reply) : result;
+    }
+
+    /// Where the next request may be made in place: otherwise as `try_post`. Nobody sees it before
+    /// `publish`; a loan that is not published is the next one's. Wait-free.
+    Result try_loan(Request*& request) noexcept
+      requires(P::Memory::in_place)
+    {
+      const Result result = look();
+      return result == Result::ok ? lend(request) : result;
+    }
+
+    /// The same as soon as no earlier request is with the server. Blocking.
+    Result loan_until(Request*& request, Deadline auto deadline) noexcept
+      requires(P::Memory::in_place)
+    {
+      const Result result = await_turn(deadline);
+      return result == Result::ok ? lend(request) : result;
+    }
+
+    /// Sends the request that was lent last; once for each loan. Wait-free.
+    void publish() noexcept {
+      if (lent_) {
+        P::Memory::clean(this->payload_, sizeof(Request));
+        send();
+      }
+    }
+
+    /// The reply where it stands, without a copy: otherwise as `try_collect`. It stays until
+    /// `release`, or until the next request is begun. Wait-free.
+    Result try_take(const Reply*& reply) noexcept
+      requires(P::Memory::in_place)
+    {
+      const Result result = find();
+      return result == Result::ok ? hold(reply) : result;
+    }
+
+    /// The same as soon as it is there; `empty` if nothing was asked. Blocking.
+    Result take_until(const Reply*& reply, Deadline auto deadline) noexcept
+      requires(P::Memory::in_place)
+    {
+      if (!posted_) {
+        return Result::empty;
+      }
+      const Result result = await_reply(deadline);
+      return result == Result::ok ? hold(reply) : result;
+    }
+
+    /// Ends the use of the reply taken last: `ok`, `empty` if none was taken. Wait-free.
+    Result release() noexcept {
+      const bool held = holds_;
+      holds_ = false;
+      return held ? Result::ok : Result::empty;
+    }
+
+   private:
+    explicit Client(void* memory) noexcept : Base{memory, 0} { this->enter(); }
+
+    /// Whether the turn is this side's, or what is in the way.
+    Result look() noexcept {
       if (this->peer_.restarted()) {
         return Result::peer_restarted;
       }
-      if (this->turn_is_servers()) {
-        return this->not_yet(Result::full);
-      }
-      post(request);
-      return Result::ok;
+      return is_mine() ? Result::ok : this->not_yet(Result::full);
     }
 
-    /// Takes the reply to the request of `try_post`: `ok`, `empty`, `peer_restarted`. Wait-free.
-    Result try_collect(Reply& reply) noexcept {
+    /// Whether this side may write. While it has a loan it does not look: where memory is not
+    /// coherent that could discard what is made in the same line.
+    bool is_mine() noexcept { return lent_ || !this->turn_is_servers(); }
+
+    Result wait_for_turn(Deadline auto& deadline) noexcept {
+      return this->wait_until(this->peer_, [this] { return is_mine(); }, deadline);
+    }
+    Result await_turn(Deadline auto& deadline) noexcept {
+      const Result result = wait_for_turn(deadline);
+      return this->peer_.restarted() ? Result::peer_restarted : result;
+    }
+    Result await_reply(Deadline auto& deadline) noexcept {
+      const Result result = wait_for_turn(deadline);
+      if (result != Result::ok) {
+        return this->peer_.restarted() ? Result::peer_restarted : result;
+      }
+      return check();
+    }
+
+    /// Whether the reply is there, or what is in its place.
+    Result find() noexcept {
       if (posted_ && !this->turn_is_servers()) {
-        return collect(reply);
+        return check();
       }
       if (this->peer_.restarted()) {
         posted_ = false;
@@ -149,17 +228,27 @@ class Exchange {
       return this->not_yet(Result::empty);
     }
 
-   private:
-    explicit Client(void* memory) noexcept : Base{memory, 0} { this->enter(); }
-
     void post(const Request& request) noexcept {
       A::write(this->payload_, &request, sizeof request);
+      send();
+    }
+
+    Result lend(Request*& request) noexcept {
+      lent_ = true;
+      holds_ = posted_ = false;  // a reply that is there is written over
+      request = reinterpret_cast<Request*>(this->payload_);
+      return Result::ok;
+    }
+
+    void send() noexcept {
+      lent_ = holds_ = false;
       this->pass(1);
       expected_ = (this->word_ + 1) & count_mask;
       posted_ = true;
     }
 
-    Result collect(Reply& reply) noexcept {
+    /// Whether what is there is the reply to this side's request.
+    Result check() noexcept {
       posted_ = false;
       const bool answered = (this->word_ & count_mask) == expected_;
       if (!answered || !this->word_is_of(this->peer_.known_epoch())) {
@@ -168,12 +257,25 @@ class Exchange {
           return Result::peer_restarted;
         }
       }
+      return Result::ok;
+    }
+
+    Result copy(Reply& reply) noexcept {
       A::read(&reply, this->payload_, sizeof reply);
+      return Result::ok;
+    }
+
+    Result hold(const Reply*& reply) noexcept {
+      P::Memory::invalidate(this->payload_, sizeof(Reply));
+      reply = reinterpret_cast<const Reply*>(this->payload_);
+      holds_ = true;
       return Result::ok;
     }
 
     std::uint32_t expected_ = 0;
     bool posted_ = false;
+    bool lent_ = false;
+    bool holds_ = false;
   };
 
   /// The side that answers. For one thread. A restarted server hands the request that waits for it
@@ -201,39 +303,61 @@ class Exchange {
 
     /// Takes a request, which `answer` must follow; `busy` before it has. Blocking.
     Result take_until(Request& request, Deadline auto deadline) noexcept {
-      if (answering_) {
-        return Result::busy;
-      }
-      if (this->turn_is_servers()) {
-        return take_waiting(request);
-      }
-      const Result result =
-          this->wait_until(this->peer_, [this] { return this->turn_is_servers(); }, deadline);
-      if (result != Result::ok) {
-        return this->peer_.restarted() ? Result::peer_restarted : result;
-      }
-      return take(request);
+      const Result result = await_request(deadline);
+      return result == Result::ok ? copy(request) : result;
     }
 
     /// Takes a request if one is there: `ok`, `empty`, `busy`, `peer_restarted`. Wait-free.
     Result try_take(Request& request) noexcept {
-      if (answering_) {
-        return Result::busy;
-      }
-      if (this->turn_is_servers()) {
-        return take_waiting(request);
-      }
-      return this->peer_.restarted() ? Result::peer_restarted : this->not_yet(Result::empty);
+      const Result result = find();
+      return result == Result::ok ? copy(request) : result;
     }
 
-    /// Replies to the request taken last; `empty` if there is none to reply to. Wait-free.
-    Result answer(const Reply& reply) noexcept {
+    /// The request where it stands, without a copy: otherwise as the others. It stays until it is
+    /// answered, or until `try_loan`: the reply is made in its place. Blocking.
+    Result take_until(const Request*& request, Deadline auto deadline) noexcept
+      requires(P::Memory::in_place)
+    {
+      const Result result = await_request(deadline);
+      return result == Result::ok ? hold(request) : result;
+    }
+
+    /// The same without waiting. Wait-free.
+    Result try_take(const Request*& request) noexcept
+      requires(P::Memory::in_place)
+    {
+      const Result result = find();
+      return result == Result::ok ? hold(request) : result;
+    }
+
+    /// Where the reply may be made in place; `empty` if there is none to reply to. Nobody sees it
+    /// before `publish`. Wait-free.
+    Result try_loan(Reply*& reply) noexcept
+      requires(P::Memory::in_place)
+    {
       if (!answering_) {
         return Result::empty;
       }
-      answering_ = false;
-      A::write(this->payload_, &reply, sizeof reply);
-      this->pass(1);
+      lent_ = true;
+      reply = reinterpret_cast<Reply*>(this->payload_);
+      return Result::ok;
+    }
+
+    /// Replies with what was lent last; once for each loan. Wait-free.
+    void publish() noexcept {
+      if (lent_) {
+        P::Memory::clean(this->payload_, sizeof(Reply));
+        reply();
+      }
+    }
+
+    /// Replies to the request taken last; `empty` if there is none to reply to. Wait-free.
+    Result answer(const Reply& with) noexcept {
+      if (!answering_) {
+        return Result::empty;
+      }
+      A::write(this->payload_, &with, sizeof with);
+      reply();
       return Result::ok;
     }
 
@@ -245,25 +369,66 @@ class Exchange {
       this->enter();
     }
 
+    /// Whether a request is there, or what is in its place.
+    Result find() noexcept {
+      if (answering_) {
+        return Result::busy;
+      }
+      if (this->turn_is_servers()) {
+        return check_waiting();
+      }
+      return this->peer_.restarted() ? Result::peer_restarted : this->not_yet(Result::empty);
+    }
+
+    Result await_request(Deadline auto& deadline) noexcept {
+      if (answering_) {
+        return Result::busy;
+      }
+      if (this->turn_is_servers()) {
+        return check_waiting();
+      }
+      const Result result =
+          this->wait_until(this->peer_, [this] { return this->turn_is_servers(); }, deadline);
+      if (result != Result::ok) {
+        return this->peer_.restarted() ? Result::peer_restarted : result;
+      }
+      return check();
+    }
+
     /// A request that was there before the call may be one of an incarnation that is no more.
-    Result take_waiting(Request& request) noexcept {
+    Result check_waiting() noexcept {
       const std::uint32_t now = this->peer_.epoch();
       if (!this->word_is_of(now)) {
         hand_back();
         this->peer_.turned_into(now);
         return Result::peer_restarted;
       }
-      return take(request);
+      return check();
     }
 
-    Result take(Request& request) noexcept {
+    Result check() noexcept {
       if (!this->word_is_of(this->peer_.known_epoch()) &&
           (this->peer_.restarted() || !this->word_is_of(this->peer_.known_epoch()))) {
         return Result::peer_restarted;
       }
-      A::read(&request, this->payload_, sizeof request);
       answering_ = true;
       return Result::ok;
+    }
+
+    Result copy(Request& request) noexcept {
+      A::read(&request, this->payload_, sizeof request);
+      return Result::ok;
+    }
+
+    Result hold(const Request*& request) noexcept {
+      P::Memory::invalidate(this->payload_, sizeof(Request));
+      request = reinterpret_cast<const Request*>(this->payload_);
+      return Result::ok;
+    }
+
+    void reply() noexcept {
+      answering_ = lent_ = false;
+      this->pass(1);
     }
 
     void hand_back() noexcept {
@@ -272,6 +437,7 @@ class Exchange {
     }
 
     bool answering_ = false;
+    bool lent_ = false;
   };
 };
 

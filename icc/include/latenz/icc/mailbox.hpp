@@ -73,23 +73,17 @@ class Mailbox {
 
     /// Writes if the message before has been read: `ok`, `full`, `peer_restarted`. Wait-free.
     Result try_write(const T& message) noexcept {
-      if (reader_.restarted()) {
-        return Result::peer_restarted;
+      const Result result = look();
+      if (result == Result::ok) {
+        put(message);
       }
-      if (!free()) {
-        return this->not_yet(Result::full);
-      }
-      put(message);
-      return Result::ok;
+      return result;
     }
 
     /// Writes as soon as the message before has been read. Blocking; after any other answer than
     /// `ok` nothing was written.
     Result write_until(const T& message, Deadline auto deadline) noexcept {
-      const Result result = this->wait_until(reader_, [this] { return free(); }, deadline);
-      if (reader_.restarted()) {
-        return Result::peer_restarted;
-      }
+      const Result result = await_slot(deadline);
       if (result == Result::ok) {
         put(message);
       }
@@ -99,8 +93,36 @@ class Mailbox {
     /// The same without deadline: ends when the reader has read, restarted or is gone.
     Result write(const T& message) noexcept { return write_until(message, Never{}); }
 
+    /// Where the next message may be made in place: otherwise as `try_write`. Nobody sees it before
+    /// `publish`; a loan that is not published is the next one's. Wait-free.
+    Result try_loan(T*& message) noexcept
+      requires(P::Memory::in_place)
+    {
+      const Result result = look();
+      return result == Result::ok ? lend(message) : result;
+    }
+
+    /// The same as soon as the message before has been read. Blocking.
+    Result loan_until(T*& message, Deadline auto deadline) noexcept
+      requires(P::Memory::in_place)
+    {
+      const Result result = await_slot(deadline);
+      return result == Result::ok ? lend(message) : result;
+    }
+
+    /// Writes what was lent last; once for each loan. Wait-free.
+    void publish() noexcept {
+      if (lent_) {
+        P::Memory::clean(slot_.payload, sizeof(T));
+        tell();
+      }
+    }
+
     /// Whether the reader has taken all that was written. Wait-free.
-    [[nodiscard]] bool free() const noexcept { return A::load_acquire(*slot_.taken) == count_; }
+    [[nodiscard]] bool free() const noexcept {
+      // A look at the line of what is made there could discard it where memory is not coherent.
+      return lent_ || A::load_acquire(*slot_.taken) == count_;
+    }
 
    private:
     explicit Writer(void* memory) noexcept
@@ -113,9 +135,34 @@ class Mailbox {
 
     [[nodiscard]] const detail::Peer<P>& peer() const noexcept { return reader_; }
 
+    /// Whether the slot is free, or what is in the way.
+    Result look() noexcept {
+      if (reader_.restarted()) {
+        return Result::peer_restarted;
+      }
+      return free() ? Result::ok : this->not_yet(Result::full);
+    }
+
+    Result await_slot(Deadline auto& deadline) noexcept {
+      const Result result = this->wait_until(reader_, [this] { return free(); }, deadline);
+      return reader_.restarted() ? Result::peer_restarted : result;
+    }
+
     void put(const T& message) noexcept {
-      count_ = (count_ + 1) & count_mask;
       A::write(slot_.payload, &message, sizeof message);
+      tell();
+    }
+
+    Result lend(T*& message) noexcept {
+      lent_ = true;
+      message = reinterpret_cast<T*>(slot_.payload);
+      return Result::ok;
+    }
+
+    /// Gives the slot to the reader.
+    void tell() noexcept {
+      lent_ = false;
+      count_ = (count_ + 1) & count_mask;
       A::store_release(*slot_.written, this->epoch() << 24U | count_);
       this->notify();
     }
@@ -123,6 +170,7 @@ class Mailbox {
     Slot slot_;
     detail::Peer<P> reader_;
     std::uint32_t count_ = 0;
+    bool lent_ = false;
   };
 
   /// The side that reads. For one thread. A restarted reader drops the message that waits for it:
@@ -136,35 +184,45 @@ class Mailbox {
 
     /// Reads if a message is there: `ok`, `empty`, `peer_restarted`. Wait-free.
     Result try_read(T& message) noexcept {
-      const std::uint32_t written = look();
-      if (fresh(written)) {
-        return take_waiting(message, written);
-      }
-      return writer_.restarted() ? Result::peer_restarted : this->not_yet(Result::empty);
+      const Result result = find();
+      return result == Result::ok ? copy(message) : result;
     }
 
     /// Reads as soon as a message is there. Blocking; after any other answer than `ok` `message`
     /// is untouched.
     Result read_until(T& message, Deadline auto deadline) noexcept {
-      std::uint32_t written = look();
-      if (fresh(written)) {
-        return take_waiting(message, written);
-      }
-      const Result result = this->wait_until(
-          writer_,
-          [this, &written] {
-            written = look();
-            return fresh(written);
-          },
-          deadline);
-      if (result == Result::ok) {
-        return take(message, written);
-      }
-      return writer_.restarted() ? Result::peer_restarted : result;
+      const Result result = await_message(deadline);
+      return result == Result::ok ? copy(message) : result;
     }
 
     /// The same without deadline: ends when a message is there or the writer restarted or is gone.
     Result read(T& message) noexcept { return read_until(message, Never{}); }
+
+    /// The message where it stands, without a copy; it stays until `release`, and no other is
+    /// written meanwhile. Otherwise as `try_read`. Wait-free.
+    Result try_take(const T*& message) noexcept
+      requires(P::Memory::in_place)
+    {
+      const Result result = find();
+      return result == Result::ok ? hold(message) : result;
+    }
+
+    /// The same as soon as it is there. Blocking.
+    Result take_until(const T*& message, Deadline auto deadline) noexcept
+      requires(P::Memory::in_place)
+    {
+      const Result result = await_message(deadline);
+      return result == Result::ok ? hold(message) : result;
+    }
+
+    /// Gives the slot taken last back: `ok`, `empty` if nothing was taken. Wait-free.
+    Result release() noexcept {
+      if (!holds_) {
+        return Result::empty;
+      }
+      acknowledge();
+      return Result::ok;
+    }
 
    private:
     explicit Reader(void* memory) noexcept
@@ -172,50 +230,80 @@ class Mailbox {
           slot_{memory},
           writer_{detail::Header<P>{memory}.side(fields, 0)},
           count_{A::load_relaxed(*slot_.taken)} {
-      const std::uint32_t written = look();
-      if (this->is_restart() && fresh(written)) {
-        drop(written);
+      if (is_there() && this->is_restart()) {
+        drop();
       }
       this->enter();
     }
 
     [[nodiscard]] const detail::Peer<P>& peer() const noexcept { return writer_; }
-    [[nodiscard]] std::uint32_t look() const noexcept { return A::load_acquire(*slot_.written); }
-    [[nodiscard]] bool fresh(std::uint32_t written) const noexcept {
-      return (written & count_mask) != count_;
+
+    bool is_there() noexcept {
+      written_ = A::load_acquire(*slot_.written);
+      return (written_ & count_mask) != count_;
+    }
+
+    /// Whether a message is there, or what is in its place.
+    Result find() noexcept {
+      if (is_there()) {
+        return check_waiting();
+      }
+      return writer_.restarted() ? Result::peer_restarted : this->not_yet(Result::empty);
+    }
+
+    Result await_message(Deadline auto& deadline) noexcept {
+      if (is_there()) {
+        return check_waiting();
+      }
+      const Result result = this->wait_until(writer_, [this] { return is_there(); }, deadline);
+      if (result == Result::ok) {
+        return check();
+      }
+      return writer_.restarted() ? Result::peer_restarted : result;
     }
 
     /// A message that was there before the call may be one of an incarnation that is no more.
-    Result take_waiting(T& message, std::uint32_t written) noexcept {
+    Result check_waiting() noexcept {
       const std::uint32_t now = writer_.epoch();
-      if ((written >> 24U) != (now & 0xFFU)) {
-        drop(written);
+      if ((written_ >> 24U) != (now & 0xFFU)) {
+        drop();
         writer_.turned_into(now);
         return Result::peer_restarted;
       }
-      return take(message, written);
+      return check();
     }
 
-    Result take(T& message, std::uint32_t written) noexcept {
-      if (!is_of_known_writer(written) && (writer_.restarted() || !is_of_known_writer(written))) {
-        return Result::peer_restarted;
-      }
+    Result check() noexcept {
+      return !is_of_known_writer() && (writer_.restarted() || !is_of_known_writer())
+                 ? Result::peer_restarted
+                 : Result::ok;
+    }
+
+    [[nodiscard]] bool is_of_known_writer() const noexcept {
+      return (written_ >> 24U) == (writer_.known_epoch() & 0xFFU);
+    }
+
+    Result copy(T& message) noexcept {
       A::read(&message, slot_.payload, sizeof message);
-      acknowledge(written);
+      acknowledge();
       return Result::ok;
     }
 
-    [[nodiscard]] bool is_of_known_writer(std::uint32_t written) const noexcept {
-      return (written >> 24U) == (writer_.known_epoch() & 0xFFU);
+    Result hold(const T*& message) noexcept {
+      P::Memory::invalidate(slot_.payload, sizeof(T));
+      message = reinterpret_cast<const T*>(slot_.payload);
+      holds_ = true;
+      return Result::ok;
     }
 
-    void drop(std::uint32_t written) noexcept {
-      acknowledge(written);
+    void drop() noexcept {
+      acknowledge();
       this->count_dropped();
     }
 
-    void acknowledge(std::uint32_t written) noexcept {
-      count_ = written & count_mask;
+    void acknowledge() noexcept {
+      holds_ = false;
+      count_ = written_ & count_mask;
       A::store_release(*slot_.taken, count_);
       this->notify();
     }
@@ -223,6 +311,8 @@ class Mailbox {
     Slot slot_;
     detail::Peer<P> writer_;
     std::uint32_t count_ = 0;
+    std::uint32_t written_ = 0;  ///< as seen at the last look
+    bool holds_ = false;
   };
 };
 
