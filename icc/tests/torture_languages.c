@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One side of a channel of icc/examples/robot.toml in C: torture_languages CHANNEL first|second
- * FILE MESSAGES. Each message tells its number in all of it; says how many were wrong. Compiled
- * with SLEEPS, sides wait asleep. */
+ * One side of a channel of icc/examples/robot.toml in C: torture_languages CHANNEL first|second FILE
+ * MESSAGES. Each message tells its number in all of it; says how many were wrong.
+ *
+ * On a board (TORTURE_ON_BOARD) it is all channels in turn, and then with exchanged sides. */
+#ifdef TORTURE_ON_BOARD
+#include "latenz/board.h"
+#define sched_yield() LATENZ_ICC_PAUSE()
+#define exit(code) latenz_board_print("cannot create")
+#else
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #ifdef SLEEPS /* until it is woken: one wake-up that is lost, and it stands still */
@@ -21,6 +26,9 @@
 #define LATENZ_ICC_CHECKS_PER_BEAT 1u
 #endif
 #define LATENZ_ICC_SILENT_BEATS (1u << 22)
+#endif
+#include <string.h>
+
 #include "robot.h"
 
 static uint32_t errors;
@@ -188,6 +196,25 @@ static void state(void* memory, size_t size, bool first) {
   }
 }
 
+#ifdef TORTURE_ON_BOARD
+int main(void) {
+  static void (*const channels[])(void*, size_t, bool) = {command, servo, state, trace};
+  unsigned char* memory = (unsigned char*)LATENZ_BOARD_MEMORY;
+  char line[] = "  wrong way 0";
+  unsigned way;
+  unsigned each;
+  messages = TORTURE_MESSAGES;
+  for (way = 0; way < 2u; ++way, memory += LATENZ_BOARD_BYTES / 2) {
+    for (each = 0; each < 4u; ++each) {
+      channels[each](memory + each * 0x1000u, LATENZ_BOARD_BYTES / 2 - each * 0x1000u, way != 0);
+    }
+    line[0] = (char)(errors < 10u ? '0' + errors : '+');
+    line[sizeof line - 2u] = (char)('0' + way);
+    latenz_board_print(line);
+  }
+  return errors == 0 ? 0 : 1;
+}
+#else
 int main(int argc, char** argv) {
   int file;
   void* memory;
@@ -204,3 +231,4 @@ int main(int argc, char** argv) {
   printf("%u errors\n", (unsigned)errors);
   return errors == 0 ? 0 : 1;
 }
+#endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same as torture_languages.c in C++: torture_languages CHANNEL first|second FILE MESSAGES;
-// compiled with SLEEPS, sides wait asleep.
+// The same as torture_languages.c in C++: torture_languages CHANNEL first|second FILE MESSAGES; on
+// a board (TORTURE_ON_BOARD) the other side of it.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -8,25 +8,49 @@
 #include <span>
 #include <string_view>
 
-#include "endless.hpp"
+#ifdef TORTURE_ON_BOARD
+#include "latenz/board.hpp"
+#else
 #include "latenz/icc/linux_memory.hpp"
 #include "patient.hpp"
+#endif
 #include "robot.hpp"
 
 namespace {
 
 using namespace latenz::icc;
-#ifdef SLEEPS  // until it is woken: one wake-up that is lost, and it stands still
-using Wait = latenz::icc::tests::SleepEndless;
-#else
-using Wait = latenz::icc::tests::Patient;
-#endif
-using P = Platform<Coherent, StandardOrder, Wait>;
 using robot::State;
+
+#ifdef TORTURE_ON_BOARD
+/// Never takes a silent peer for gone.
+struct Patient : Pause {
+  static constexpr std::uint32_t silent_beats = 0xFFFF'FFFF;
+};
+using P = Platform<NonCacheable, ArmSystemOrder, Patient>;
+
+class Part {
+ public:
+  Part(std::byte* begin, std::size_t size) : begin_{begin}, size_{size} {}
+  [[nodiscard]] std::byte* data() const { return begin_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  std::byte* begin_;
+  std::size_t size_;
+};
+const Part* memory = nullptr;
+[[noreturn]] void give_up() {
+  latenz::board::print("cannot create");
+  for (;;) Patient::pause();
+}
+#else
+using P = Platform<Coherent, StandardOrder, latenz::icc::tests::Patient>;
+const LinuxMemory* memory = nullptr;
+[[noreturn]] void give_up() { std::exit(2); }
+#endif
 
 std::uint32_t errors = 0;
 std::uint32_t messages = 0;
-const LinuxMemory* memory = nullptr;
 
 void require(bool right) { errors += right ? 0 : 1; }
 
@@ -45,7 +69,7 @@ void check(const State& got) {
 template <class Endpoint, class... Index>
 Endpoint created(const char* name, Index... index) {
   auto opened = Endpoint::create(memory->data(), memory->size(), name, index...);
-  if (!opened) std::exit(2);
+  if (!opened) give_up();
   return *opened;
 }
 template <class Endpoint, class... Index>
@@ -108,7 +132,7 @@ void trace(bool first) {
     auto writer = created<Channel::Writer>("trace");
     auto& reader =
         latenz::icc::detail::Header<P>{memory->data()}.side(Channel::shape.field_count[0], 1);
-    while (StandardOrder::load_acquire(reader.presence.epoch) == 0) P::Wait::pause();
+    while (P::Order::load_acquire(reader.presence.epoch) == 0) P::Wait::pause();
     for (std::uint32_t n = 1; n <= messages; ++n) {
       insist([&] { return writer.write(state_of(n)); });
     }
@@ -157,6 +181,23 @@ void state(bool first) {
 
 }  // namespace
 
+#ifdef TORTURE_ON_BOARD
+int main() {
+  constexpr std::size_t half = latenz::board::shared_bytes / 2;
+  constexpr void (*channels[])(bool) = {command, servo, state, trace};
+  auto* begin = static_cast<std::byte*>(latenz::board::shared_memory);
+  messages = TORTURE_MESSAGES;
+  for (std::uint32_t way = 0; way < 2; ++way, begin += half) {
+    for (std::size_t each = 0; each < 4; ++each) {
+      const Part part{begin + (each * 0x1000), half - (each * 0x1000)};
+      memory = &part;
+      channels[each](way == 0);
+    }
+    latenz::board::print(latenz::board::Line().add(errors).add(" wrong way ").add(way));
+  }
+  return errors == 0 ? 0 : 1;
+}
+#else
 int main(int argc, char** argv) {
   if (argc != 5) return 2;
   const std::string_view channel = argv[1];
@@ -172,3 +213,4 @@ int main(int argc, char** argv) {
   std::printf("%u errors\n", errors);
   return errors == 0 ? 0 : 1;
 }
+#endif

@@ -30,6 +30,14 @@ void print(std::string_view line) {
   pair::note(pair::Line().add(pair::Side::name).add(": ").add(line));
 }
 
+// As board.h declares them.
+extern "C" {
+void latenz_board_print(const char* line);
+std::int64_t latenz_board_now_ns();
+void latenz_board_print(const char* line) { print(line); }
+std::int64_t latenz_board_now_ns() { return Clock::now_ns(); }
+}
+
 }  // namespace board
 
 namespace firmware {

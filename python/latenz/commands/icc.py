@@ -112,7 +112,7 @@ def generate(
 @command.command("try")
 def try_(
     folder: Annotated[
-        Path, typer.Argument(help="Holds a53.cpp and r5.cpp, each with an int main().")
+        Path, typer.Argument(help="Holds a53.cpp and r5.cpp (or .c), each with an int main().")
     ],
 ) -> None:
     """Compile two programs of yours, and run them on an emulated Cortex-A53 and Cortex-R5.

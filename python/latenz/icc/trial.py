@@ -11,6 +11,7 @@ from latenz.errors import BadInput
 from latenz.installation import built, clone, remedy
 
 _INCLUDE = ("icc/include", "core/include", "firmware/icc/try")
+_OF_CPP = ("-std=c++20", "-fno-rtti", "-fno-exceptions", "-fno-threadsafe-statics", "-Wno-psabi")
 _LIMIT_S = 120
 _NAMES: dict[Side, str] = {"a53": "Cortex-A53", "r5": "Cortex-R5"}
 
@@ -34,13 +35,20 @@ def sources_in(folder: Path) -> dict[Side, Path]:
     Raises:
         BadInput: One is missing.
     """
-    found = {side: folder / f"{side}.cpp" for side in SIDES}
     if not folder.is_dir():
-        raise BadInput("is not a folder", str(folder), "name one with a53.cpp and r5.cpp")
-    for path in found.values():
-        if not path.is_file():
-            raise BadInput("is not there", str(path), "see icc/examples/pair")
-    return found
+        raise BadInput("is no folder", str(folder), "name one with a53.cpp and r5.cpp")
+    return {side: _source_of(folder, side) for side in SIDES}
+
+
+def _source_of(folder: Path, side: Side) -> Path:
+    in_cpp, in_c = folder / f"{side}.cpp", folder / f"{side}.c"
+    if in_cpp.is_file() and in_c.is_file():
+        raise BadInput("is there twice, in C and in C++", str(in_c), "remove one of them")
+    if in_c.is_file():
+        return in_c
+    if not in_cpp.is_file():
+        raise BadInput("is not there", str(in_cpp), "see icc/examples/pair")
+    return in_cpp
 
 
 def compile_program(side: Side, source: Path, output: Path) -> None:
@@ -54,9 +62,14 @@ def compile_program(side: Side, source: Path, output: Path) -> None:
         compiler, *options = (parts / f"{side}-options.txt").read_text().splitlines()
     except (OSError, ValueError):
         raise BadInput("was not built", str(parts), remedy("boards")) from None
-    command = [compiler, *(word for line in options for word in line.split())]
+    words = [word for line in options for word in line.split()]
+    is_c = source.suffix == ".c"
+    if is_c:
+        words = [word for word in words if word not in _OF_CPP]
+    command = [compiler, *words]
     command += [f"-I{own_sources() / each}" for each in _INCLUDE]
-    command += ["-T", str(parts / "image.ld"), "-o", str(output), str(source.resolve())]
+    command += ["-T", str(parts / "image.ld"), "-o", str(output)]
+    command += [*(("-x", "c", "-std=c99") if is_c else ()), str(source.resolve()), "-x", "none"]
     command += ["-Wl,--whole-archive", str(parts / f"{side}-board.a"), "-Wl,--no-whole-archive"]
     if subprocess.run([*command, "-lgcc"], stdout=sys.stderr, check=False).returncode:
         raise BadInput("does not compile, as said above", str(source), "it needs an int main()")
@@ -79,7 +92,7 @@ def attempt(folder: Path, scratch: Path) -> Tried:
     """Compile both programs of a folder, and run them until both have returned.
 
     Args:
-        folder: Holds `a53.cpp` and `r5.cpp`.
+        folder: Holds `a53.cpp` and `r5.cpp`, or either in C: `r5.c`.
         scratch: Takes programs and logs.
 
     Raises:

@@ -81,6 +81,8 @@ def test_the_page_s_programs_compile_and_print_what_it_says(run_latenz, tmp_path
         (folder / name).write_text(text)
     compiled(*C, INCLUDE, folder / "planner.c", "-o", folder / "planner")
     compiled(*CPP, INCLUDE, folder / "servo.cpp", "-o", folder / "servo")
+    board = f"-I{ROOT / 'firmware/icc/try'}"
+    compiled(*R5, *STRICT, INCLUDE, board, "-fsyntax-only", folder / "r5.c")
     Path("/dev/shm/robot").unlink(missing_ok=True)
     with subprocess.Popen([folder / "servo"], stdout=subprocess.PIPE, text=True) as servo:
         planner = subprocess.run(

@@ -122,3 +122,43 @@ def test_who_has_not_returned_is_named(tmp_path, monkeypatch):
     folder = changed(tmp_path / "pair", "r5.cpp", "int main() {", "int main() {\n  for (;;) {}")
     told = trial.attempt(folder, tmp_path)
     assert told.trouble == "Cortex-A53 and Cortex-R5: main have not returned after 8 s"
+
+
+def both_languages(run_latenz, folder: Path, messages: int, r5: str) -> Path:
+    """A folder with the torture of icc/tests: C++ on the Cortex-A53, and C or C++ on the R5."""
+    folder.mkdir()
+    robot = ROOT / "icc/examples/robot.toml"
+    assert run_latenz("icc", "generate", robot, "-o", folder).returncode == 0
+    for side, language in (("a53", "cpp"), ("r5", r5)):
+        source = ROOT / f"icc/tests/torture_languages.{language}"
+        defines = f"#define TORTURE_ON_BOARD\n#define TORTURE_MESSAGES {messages}U\n"
+        (folder / f"{side}.{language}").write_text(defines + source.read_text())
+    return folder
+
+
+def test_every_message_arrives_between_c_on_the_r5_and_cpp_on_the_a53(run_latenz, tmp_path):
+    done = tried(both_languages(run_latenz, tmp_path / "pair", 500, "c"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.splitlines()) == [
+        *(f"Cortex-A53: 0 wrong way {way}" for way in (0, 1)),
+        *(f"Cortex-R5: 0 wrong way {way}" for way in (0, 1)),
+    ]
+
+
+@pytest.mark.long
+def test_each_of_a_million_messages_arrives_on_the_board(run_latenz, tmp_path, monkeypatch):
+    from latenz.icc import trial
+
+    monkeypatch.setattr(trial, "_LIMIT_S", 3600)
+    folder = both_languages(run_latenz, tmp_path / "pair", 1_000_000, "c")
+    told = trial.attempt(folder, tmp_path)
+    assert told.trouble is None
+    assert sum(" 0 wrong way " in line for line in told.lines) == 4
+
+
+def test_a_program_in_both_languages_is_refused(tmp_path):
+    folder = changed(tmp_path / "pair", "r5.cpp", "int main() {", "int main() {")
+    (folder / "r5.c").write_text("int main(void) { return 0; }\n")
+    done = tried(folder)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "is there twice, in C and in C++; remove one of them" in done.stderr
