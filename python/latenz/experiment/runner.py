@@ -98,6 +98,8 @@ def run_experiment(
             be traced or watched.
     """
     benches = {each.place: _bench(each, on) for each in conditions}
+    if trace:  # before a target is reached for nothing
+        _require_traces(conditions, benches, trace)
     with ExitStack() as stack:
         for name, bench in list(benches.items()):
             benches[name] = _opened(bench, name, stack, one_of_many=len(benches) > 1)
@@ -143,8 +145,6 @@ def _run(
     trace: TraceKind | None,
     on_late: "OnLate | None",
 ) -> "RunWriter":
-    if trace:
-        _require_traces(conditions, benches, trace)
     if on_late:
         _require_watches(conditions, benches)
     obstacles, described = _asked(conditions, benches)
