@@ -56,9 +56,10 @@ void write(Json& json, const Segment& segment) {
   json.open_object().member("what", name_of(segment.what));
   json.member("t_ns", segment.t_ns).member("length_ns", segment.length_ns);
   json.member("cpu", segment.cpu);
-  if (segment.what == Segment::What::run) {
+  if (segment.what == Segment::What::run || segment.what == Segment::What::ready) {
     json.member("stolen_ns", segment.stolen_ns);
-  } else {
+  }
+  if (segment.what != Segment::What::run) {
     json.member("tid", segment.tid).member("comm", segment.comm);
   }
   if (segment.what == Segment::What::ready) json.member("priority", segment.priority);
@@ -82,6 +83,9 @@ void write(Json& json, const Story& story) {
   json.member("faults", record.faults).member("migrations", record.migrations);
   json.member("flags", record.flags).member("own_priority", story.own_priority);
   json.member("reclaim_ns", story.reclaim_ns).member("forks", story.forks);
+  json.member("copies", story.copies).member("forker", story.forker);
+  json.member("forker_name", story.forker_name).member("clock_step_ns", story.clock_step_ns);
+  json.member("lowest_khz", story.lowest_khz).member("highest_khz", story.highest_khz);
   json.member("is_cut", story.is_cut);
   json.key("fault_addresses").open_array();
   for (const std::int64_t address : story.fault_addresses) json.value(address);

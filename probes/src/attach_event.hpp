@@ -19,6 +19,7 @@ enum class EventKind : std::uint8_t {
   fork,       ///< the thread makes a thread or process
   reclaim,    ///< the thread looks for free memory itself
   gone,       ///< the thread ends
+  frequency,  ///< a CPU's frequency changes
 };
 
 /// Bits of `Event::flags` at a waking.
@@ -30,18 +31,28 @@ constexpr std::uint8_t by_softirq = 8;
 constexpr std::int64_t no_call = -1;  ///< the thread is in no system call
 constexpr std::int64_t unknown_call = -2;
 
+constexpr unsigned target_bits = 10;
+constexpr unsigned late_unit_bits = 10;
+constexpr std::uint32_t late_unknown = (1U << (32U - target_bits)) - 1;  ///< or even later
+
+/// Bits of `value` at a fault, as x86 has them: a page that is there is written to.
+constexpr std::uint32_t writes_to_present = 3;
+
 /// 64 bytes, as the programs in the kernel write them.
 ///
 ///   kind       other            comm        value                a             b         c
 ///   out        next thread      its name    state | arg 1 << 16  stolen_ns     call      arg 0
 ///   in         previous thread  its name    its priority         stolen_ns     calls     own prio
-///   waking     current thread   its name    target CPU           due or now    stolen    function
+///   waking     current thread   its name    target CPU | late    due or now    stolen    function
 ///   replenish  -                -           -                    due           stolen    function
 ///   foreign    previous thread  its name    its priority         next thread   stolen    -
-///   fault      -                -           -                    address       ip        -
+///   fault      -                -           error code           address       ip        -
 ///   fork       -                -           child                -             -         -
 ///   reclaim    -                -           1 begins, 0 ends     -             -         -
+///   frequency  -                -           kHz                  -             -         -
 ///
+/// How late a timer was by its own clock stands at a waking above the 10 bits of the CPU, in units
+/// of 1,024 ns: with the time of the event it tells how that clock goes, and so when it was set.
 /// Priorities are the kernel's: 0 to 98 real time (99 - priority), 100 to 139 others, -1
 /// SCHED_DEADLINE. `stolen_ns` counts the time of interrupts and softirqs of this CPU since the
 /// start, `calls` the system calls of the thread; at `out`, `flags` is the lowest byte of these: a

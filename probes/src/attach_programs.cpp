@@ -165,6 +165,9 @@ void Programs::attach(const std::filesystem::path& tracefs, bool count_cost) {
   attach_to("sched/sched_process_fork", false, &Programs::write_fork);
   attach_to("vmscan/mm_vmscan_direct_reclaim_begin", false, &Programs::write_reclaim_begin);
   attach_to("vmscan/mm_vmscan_direct_reclaim_end", false, &Programs::write_reclaim_end);
+  attach_to("vmscan/mm_vmscan_memcg_reclaim_begin", false, &Programs::write_reclaim_begin);
+  attach_to("vmscan/mm_vmscan_memcg_reclaim_end", false, &Programs::write_reclaim_end);
+  attach_to("power/cpu_frequency", false, &Programs::write_frequency);
   attach_to("sched/sched_process_exit", false, &Programs::write_gone);
   attach_to("sched/sched_waking", true, &Programs::write_waking);
   attach_to("sched/sched_switch", true, &Programs::write_switch);
@@ -511,7 +514,26 @@ void Programs::write_waking(BpfAssembler& code, const Offsets& at) {
   code.jump_if(If::equal, 1, 0, source_known);
   say(by_softirq, offsetof(Cpu, softirq_vector));
   code.bind(source_known);
-  copy_field(code, Size::word, at.at("target_cpu"), offsetof(Event, value));
+  const auto late_known = code.label();
+  code.load(Size::word, 1, context, at.at("target_cpu"))
+      .compute(BPF_AND, 1, (1 << target_bits) - 1);
+  code.set(2, static_cast<int>(late_unknown));
+  code.load(Size::byte, 3, stack, in_record(offsetof(Event, flags)));
+  const auto no_due = code.label();
+  code.jump_if(If::any_bit, 3, due_known, late_known);
+  code.jump(no_due);
+  code.bind(late_known);
+  code.load(Size::dword, 3, cpu, of(offsetof(Cpu, timer_now)));
+  code.load(Size::dword, 4, stack, in_record(offsetof(Event, a))).compute_with(BPF_SUB, 3, 4);
+  code.compute(BPF_RSH, 3, late_unit_bits);  // of what is early a great number, which is not known
+  const auto too_late = code.label();
+  const auto is_late = code.label();
+  code.jump_if(If::less, 3, static_cast<int>(late_unknown), is_late);
+  code.jump(too_late);
+  code.bind(is_late).copy(2, 3);
+  code.bind(too_late).bind(no_due);
+  code.compute(BPF_LSH, 2, target_bits).compute_with(BPF_OR, 1, 2);
+  code.store(Size::word, stack, in_record(offsetof(Event, value)), 1);
   emit(code, EventKind::waking);
   code.load(Size::word, 1, context, at.at("target_cpu"));
   const auto within = code.label();
@@ -682,6 +704,8 @@ void Programs::write_fault(BpfAssembler& code, const Offsets& at) {
   load_cpu(code, end);
   copy_field(code, Size::dword, at.at("address"), offsetof(Event, a));
   copy_field(code, Size::dword, at.at("ip"), offsetof(Event, b));
+  code.load(Size::dword, 1, context, at.at("error_code"));
+  code.store(Size::word, stack, in_record(offsetof(Event, value)), 1);
   emit(code, EventKind::fault);
   code.bind(end).exit(1);
 }
@@ -712,6 +736,19 @@ void Programs::write_reclaim(BpfAssembler& code, int begins) {
   load_cpu(code, end);
   code.store_constant(Size::word, stack, in_record(offsetof(Event, value)), begins);
   emit(code, EventKind::reclaim);
+  code.bind(end).exit(1);
+}
+
+/// Of all CPUs: it changes seldom, and which ones watched threads are on changes often.
+void Programs::write_frequency(BpfAssembler& code, const Offsets& at) {
+  const auto end = code.label();
+  code.copy(context, 1);
+  clear_record(code);
+  load_cpu(code, end);
+  copy_field(code, Size::word, at.at("state"), offsetof(Event, value));
+  code.load(Size::word, 1, context, at.at("cpu_id"));
+  code.store(Size::half, stack, in_record(offsetof(Event, cpu)), 1);
+  emit(code, EventKind::frequency);
   code.bind(end).exit(1);
 }
 

@@ -91,6 +91,7 @@ class Programs {
   void write_reclaim_begin(probe::BpfAssembler& code, const Offsets& at);
   void write_reclaim_end(probe::BpfAssembler& code, const Offsets& at);
   void write_reclaim(probe::BpfAssembler& code, int begins);
+  void write_frequency(probe::BpfAssembler& code, const Offsets& at);
   void write_gone(probe::BpfAssembler& code, const Offsets& at);
 
   void load_cpu(probe::BpfAssembler& code, probe::BpfAssembler::Label beyond) const;

@@ -58,12 +58,19 @@ void TraceEvents::event(const trace::Event& event) {
     Event told = made(event, EventKind::fault, event.pid);
     told.a = number(event, "address");
     told.b = number(event, "ip");
+    told.value = static_cast<std::uint32_t>(number(event, "error_code"));
     take_(told);
   } else if (event.name == "sched_process_fork" && thread(event.pid, event.comm).is_watched) {
     Event told = made(event, EventKind::fork, event.pid);
     told.value = static_cast<std::uint32_t>(number(event, "child_pid"));
     take_(told);
-  } else if (event.name.starts_with("mm_vmscan_direct_reclaim_") &&
+  } else if (event.name == "cpu_frequency") {
+    Event told = made(event, EventKind::frequency, 0);
+    told.cpu = static_cast<std::uint16_t>(number(event, "cpu_id"));
+    told.value = static_cast<std::uint32_t>(number(event, "state"));
+    take_(told);
+  } else if ((event.name.starts_with("mm_vmscan_direct_reclaim_") ||
+              event.name.starts_with("mm_vmscan_memcg_reclaim_")) &&
              thread(event.pid, event.comm).is_watched) {
     Event told = made(event, EventKind::reclaim, event.pid);
     told.value = event.name.ends_with("begin") ? 1 : 0;
@@ -122,6 +129,7 @@ void TraceEvents::timer(const trace::Event& event, Cpu& cpu) {
   for (const char letter : function) cpu.timer_function = cpu.timer_function * 31 + letter;
   const auto found = timers_.find(address);
   cpu.timer_base = is_of_day ? ahead_ns : base_ns_;
+  cpu.is_of_day = is_of_day;
   cpu.timer_due =
       found == timers_.end() ? std::nullopt : std::optional(found->second.due + cpu.timer_base);
   if (found != timers_.end() && thread(found->second.owner, {}).is_watched) {
@@ -160,18 +168,33 @@ void TraceEvents::call(const trace::Event& event) {
   caller.call = event.name == "sys_exit" ? no_call : id.value_or(unknown_call);
 }
 
+/// A timer of the time of day is told by its own clock, and how late it was by that: whoever builds
+/// the cycles sees when the clock was set.
+void TraceEvents::tell_own_clock(Event& told, const Cpu& cpu) {
+  if (!cpu.is_of_day || !cpu.timer_due) return;
+  const std::int64_t due = *cpu.timer_due - cpu.timer_base;
+  const std::int64_t units = (cpu.timer_now - due) >> late_unit_bits;
+  if (units < 0 || units >= std::int64_t{late_unknown}) return;
+  told.a = due;
+  const auto late = static_cast<std::uint32_t>(units);
+  told.value = (told.value & ((1U << target_bits) - 1)) | (late << target_bits);
+}
+
 void TraceEvents::waking(const trace::Event& event, Cpu& cpu) {
   const auto tid = static_cast<std::int32_t>(number(event, "pid"));
   if (!thread(tid, event.fields->text("comm").value_or("")).is_watched) return;
   Event told = made(event, EventKind::waking, tid);
   told.other = event.pid;
   set_name(told, event.comm);
-  told.value = static_cast<std::uint32_t>(event.fields->number("target_cpu").value_or(event.cpu));
+  const auto target =
+      static_cast<std::uint32_t>(event.fields->number("target_cpu").value_or(event.cpu));
+  told.value = (target & ((1U << target_bits) - 1)) | (late_unknown << target_bits);
   told.b = cpu.stolen;
   if (cpu.timer_active) {
     told.flags = cpu.timer_due ? by_timer | due_known : by_timer;
     told.a = cpu.timer_due.value_or(cpu.timer_now + cpu.timer_base);
     told.c = cpu.timer_function;
+    tell_own_clock(told, cpu);
   } else if (cpu.interrupt_began != 0) {
     told.flags = by_interrupt;
     told.c = cpu.interrupt_number;
@@ -179,7 +202,7 @@ void TraceEvents::waking(const trace::Event& event, Cpu& cpu) {
     told.flags = by_softirq;
     told.c = cpu.softirq_vector;
   }
-  cpus_[static_cast<int>(told.value)].watching = true;
+  cpus_[static_cast<int>(target)].watching = true;
   take_(told);
 }
 

@@ -34,6 +34,7 @@ class TraceEvents final : public trace::Consumer {
  private:
   struct Cpu {
     bool timer_active = false;
+    bool is_of_day = false;
     std::optional<std::int64_t> timer_due;
     std::int64_t timer_now = 0;
     std::int64_t timer_base = 0;  ///< how far the trace's clock is ahead of this timer's
@@ -62,6 +63,7 @@ class TraceEvents final : public trace::Consumer {
   static void interrupt(const trace::Event& event, Cpu& cpu);
   void call(const trace::Event& event);
   void waking(const trace::Event& event, Cpu& cpu);
+  static void tell_own_clock(Event& told, const Cpu& cpu);
   void changed(const trace::Event& event, Cpu& cpu);
   [[nodiscard]] static Event made(const trace::Event& event, EventKind kind, std::int32_t tid);
   Thread& thread(std::int32_t tid, std::string_view comm);

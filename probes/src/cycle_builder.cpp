@@ -80,10 +80,10 @@ void ThreadCycles::event(const Event& event, const ClockBases& bases) {
         count(cycle_->record.faults);
         auto& addresses = cycle_->story.fault_addresses;
         if (addresses.size() < most_addresses) addresses.push_back(event.a);
+        if ((event.value & writes_to_present) == writes_to_present) ++cycle_->story.copies;
+        cycle_->story.forker = forker_;
+        cycle_->story.forker_name = forker_name_;
       }
-      break;
-    case EventKind::fork:
-      if (cycle_) ++cycle_->story.forks;
       break;
     case EventKind::reclaim:
       if (event.value != 0) {
@@ -95,9 +95,27 @@ void ThreadCycles::event(const Event& event, const ClockBases& bases) {
     case EventKind::gone:
       gone_ = true;
       break;
+    case EventKind::fork:  // all threads are told, by `forked`
+    case EventKind::frequency:
     case EventKind::foreign:
       break;
   }
+}
+
+void ThreadCycles::forked(std::int32_t by, const std::string& name) {
+  forker_ = by;
+  forker_name_ = name;
+  if (!cycle_) return;
+  ++cycle_->story.forks;
+  cycle_->story.forker = by;
+  cycle_->story.forker_name = name;
+}
+
+void ThreadCycles::goes_at(std::uint32_t khz, std::uint32_t highest_khz) {
+  if (!cycle_ || khz == 0) return;
+  Story& story = cycle_->story;
+  story.lowest_khz = story.lowest_khz == 0 ? khz : std::min(story.lowest_khz, khz);
+  story.highest_khz = std::max(story.highest_khz, highest_khz);
 }
 
 void ThreadCycles::out(const Event& event) {
@@ -123,6 +141,7 @@ void ThreadCycles::out(const Event& event) {
   argument_1_ = event.value >> 16U;
   since_ns_ = event.t_ns;
   mark_ns_ = event.t_ns;
+  mark_stolen_ = event.a;
   cpu_ = event.cpu;
   const bool sleeps = (event.value & state_bits) != 0;
   yielded_ = !sleeps && is_deadline_ && (call_ == SYS_sched_yield || call_ == unknown_call);
@@ -171,16 +190,21 @@ void ThreadCycles::in(const Event& event) {
 
 void ThreadCycles::switched(const Event& event, std::int32_t tid, std::string_view comm,
                             int priority) {
+  const std::int64_t stolen = event.kind == EventKind::foreign ? event.b : event.a;
   if (cycle_ && event.t_ns > mark_ns_) {
+    const std::int64_t length_ns = event.t_ns - mark_ns_;
     add_segment({.what = Segment::What::ready,
                  .t_ns = mark_ns_,
-                 .length_ns = event.t_ns - mark_ns_,
+                 .length_ns = length_ns,
                  .cpu = event.cpu,
                  .tid = tid,
                  .comm = std::string(comm),
-                 .priority = priority});
+                 .priority = priority,
+                 .stolen_ns = std::clamp<std::int64_t>(stolen - mark_stolen_.value_or(stolen), 0,
+                                                       length_ns)});
   }
   mark_ns_ = std::max(mark_ns_, event.t_ns);
+  mark_stolen_ = stolen;
 }
 
 void ThreadCycles::waking(const Event& event) {
@@ -266,6 +290,32 @@ std::int64_t ThreadCycles::on_monotonic(std::int64_t due_ns, std::int64_t t_ns) 
   return best;
 }
 
+/// How late it was by its own clock tells what that clock was at the event. Of a clock that was set
+/// back, the timer was due when it would have expired; of one set forward, when it should have.
+std::int64_t ThreadCycles::due_of_timer(const Event& event, std::int64_t t_ns) {
+  constexpr std::int64_t same_ns = 1'000'000;
+  constexpr std::int64_t apart_ns = 500'000;  // farther than from the timer's clock to the waking
+  const std::int64_t due_ns = on_monotonic(event.a, t_ns);
+  clock_step_ns_ = 0;
+  const std::uint32_t late = event.value >> target_bits;
+  if ((event.flags & due_known) == 0 || late == late_unknown || event.kind != EventKind::waking) {
+    return due_ns;
+  }
+  const std::int64_t own_late_ns = std::int64_t{late} << late_unit_bits;
+  const std::int64_t ahead_ns = event.a + own_late_ns - event.t_ns;
+  if (std::abs(ahead_ns) < same_ns) return due_ns;
+  const std::optional<std::int64_t> before_ns = clock_ahead_ns_;
+  clock_ahead_ns_ = ahead_ns;
+  const bool is_set = before_ns && std::abs(ahead_ns - *before_ns) > apart_ns;
+  if (is_set) clock_step_ns_ = ahead_ns - *before_ns;
+  if (clock_step_ns_ < 0) return event.a - *before_ns;
+  // Our own readings of the clock are closer, but may be from before it was set. Set forward, it
+  // makes timers due in the past: a cycle is at most as late as the one before has begun.
+  const std::int64_t by_event_ns = event.a - ahead_ns;
+  const std::int64_t own_ns = std::abs(by_event_ns - due_ns) > apart_ns ? by_event_ns : due_ns;
+  return is_set && grid_ ? std::max(own_ns, last_due_ns() + 1) : own_ns;
+}
+
 ThreadCycles::Wake ThreadCycles::wake_of(const Event& event, std::int64_t t_ns) {
   if (event.kind == EventKind::replenish) {
     const WakeKind kind{.by = WakeKind::By::deadline};
@@ -279,7 +329,7 @@ ThreadCycles::Wake ThreadCycles::wake_of(const Event& event, std::int64_t t_ns) 
                         .call = call_,
                         .function = event.c,
                         .manner = is_pause ? (argument_0_ << flag_bits) | argument_1_ : 0};
-    const std::int64_t due_ns = on_monotonic(event.a, t_ns);
+    const std::int64_t due_ns = due_of_timer(event, t_ns);
     if (std::abs(due_ns - t_ns) < elsewhere_ns) {
       return {.t_ns = t_ns, .due_ns = std::min(due_ns, t_ns), .kind = kind};
     }
@@ -291,7 +341,8 @@ ThreadCycles::Wake ThreadCycles::wake_of(const Event& event, std::int64_t t_ns) 
 void ThreadCycles::wake(const Event& event, std::int64_t t_ns) {
   const Wake wake = wake_of(event, t_ns);
   learn(wake);
-  if (grid_ && begins_cycle(*grid_, wake.kind, wake.due_ns, last_due_ns())) {
+  const bool is_reset = grid_ && clock_step_ns_ != 0 && wake.kind == grid_->kind;
+  if (is_reset || (grid_ && begins_cycle(*grid_, wake.kind, wake.due_ns, last_due_ns()))) {
     if (state_ == State::unknown && cycle_) cycle_->record.flags |= partial_cycle;
     finish_cycle(since_ns_);
     begin_cycle(wake, event);
@@ -320,7 +371,10 @@ void ThreadCycles::wake(const Event& event, std::int64_t t_ns) {
   state_ = State::ready;
   since_ns_ = t_ns;
   mark_ns_ = t_ns;
-  ready_cpu_ = event.kind == EventKind::waking ? static_cast<int>(event.value) : event.cpu;
+  const bool is_waking = event.kind == EventKind::waking;
+  ready_cpu_ = is_waking ? static_cast<int>(event.value & ((1U << target_bits) - 1)) : event.cpu;
+  mark_stolen_.reset();
+  if (ready_cpu_ == int{event.cpu}) mark_stolen_ = event.b;
 }
 
 std::int64_t ThreadCycles::last_due_ns() const {
@@ -336,6 +390,7 @@ void ThreadCycles::begin_cycle(const Wake& wake, const Event& event) {
     cycle.record.flags |= due_inferred;
   }
   cycle.story.own_priority = own_priority_;
+  cycle.story.clock_step_ns = std::exchange(clock_step_ns_, 0);
   cycle_ = std::make_unique<Cycle>(std::move(cycle));
   if (event.kind == EventKind::waking && wake.kind.by == WakeKind::By::event) {
     waker_ = event.other;
@@ -438,6 +493,9 @@ void ThreadCycles::add_segment(Segment segment) {
   if (segment.length_ns <= 0) return;
   if (story.segments.size() == most_segments) {
     story.is_cut = true;
+    if (story.segments.back().what == segment.what) {
+      story.segments.back().length_ns += segment.length_ns;
+    }
     return;
   }
   story.segments.push_back(std::move(segment));
@@ -534,7 +592,22 @@ void CycleBuilder::event(const Event& event) {
       }
     }
   }
+  if (event.kind == EventKind::frequency) {
+    Frequency& known = frequencies_[event.cpu];
+    known = {.khz = event.value, .highest_khz = std::max(known.highest_khz, event.value)};
+    for (const auto& [tid, thread] : threads_) {
+      if (thread->is_running_on(event.cpu)) thread->goes_at(known.khz, known.highest_khz);
+    }
+  }
+  if (event.kind == EventKind::fork) {
+    for (const auto& [tid, thread] : threads_) thread->forked(event.tid, names_[event.tid]);
+  }
   if (found != threads_.end()) found->second->event(event, bases_);
+  if (event.kind == EventKind::in && found != threads_.end()) {
+    if (const auto known = frequencies_.find(event.cpu); known != frequencies_.end()) {
+      found->second->goes_at(known->second.khz, known->second.highest_khz);
+    }
+  }
   if (event.kind == EventKind::out) {
     if (names_.size() == most_names) names_.clear();
     names_[event.other] = event.name();

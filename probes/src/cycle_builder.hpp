@@ -69,8 +69,14 @@ struct Story {
   std::vector<Segment> segments;
   std::vector<std::int64_t> fault_addresses;  ///< the first ones
   std::int64_t reclaim_ns = 0;
-  std::uint32_t forks = 0;
-  bool is_cut = false;  ///< there was more than is kept
+  std::uint32_t forks = 0;   ///< by any thread that is watched
+  std::uint32_t copies = 0;  ///< faults that copied a page which others have, too
+  std::int32_t forker = 0;   ///< who made a process last; 0: nobody since the start
+  std::string forker_name;
+  std::int64_t clock_step_ns = 0;  ///< how far its timer's clock was set before it; 0: it was not
+  std::uint32_t lowest_khz = 0;    ///< of the CPUs that it ran on; 0: not known
+  std::uint32_t highest_khz = 0;   ///< that these CPUs were seen at
+  bool is_cut = false;             ///< there was more than is kept
 };
 
 /// How far other clocks are ahead of CLOCK_MONOTONIC; timers count by any of them.
@@ -104,6 +110,14 @@ class ThreadCycles {
 
   /// Threads change on a CPU: until now `tid` ran there.
   void switched(const Event& event, std::int32_t tid, std::string_view comm, int priority);
+
+  /// A thread that is watched has made a process or thread.
+  void forked(std::int32_t by, const std::string& name);
+  /// Its CPU goes at this frequency, and was seen at another one.
+  void goes_at(std::uint32_t khz, std::uint32_t highest_khz);
+  [[nodiscard]] bool is_running_on(int cpu) const {
+    return state_ == State::running && cpu_ == cpu;
+  }
 
   /// Events are missing from here on.
   void lost();
@@ -192,6 +206,7 @@ class ThreadCycles {
   void settle_pending();
   [[nodiscard]] Wake wake_of(const Event& event, std::int64_t t_ns);
   [[nodiscard]] std::int64_t on_monotonic(std::int64_t due_ns, std::int64_t t_ns);
+  [[nodiscard]] std::int64_t due_of_timer(const Event& event, std::int64_t t_ns);
   void begin_cycle(const Wake& wake, const Event& event);
   void finish_cycle(std::int64_t done_ns);
   void note_missing();
@@ -218,6 +233,11 @@ class ThreadCycles {
   std::int64_t stolen_in_ = 0;
   int cpu_ = -1;
   int ready_cpu_ = -1;
+  std::optional<std::int64_t> mark_stolen_;     ///< of the CPU that it is ready on, at `mark_ns_`
+  std::optional<std::int64_t> clock_ahead_ns_;  ///< of its timers' clock, if that is not ours
+  std::int64_t clock_step_ns_ = 0;              ///< since the wake-up before
+  std::int32_t forker_ = 0;
+  std::string forker_name_;
   std::uint8_t calls_ = 0;  ///< the lowest byte of their number when it left its CPU
   std::int64_t call_ = unknown_call;
   std::int64_t argument_0_ = 0;
@@ -260,6 +280,11 @@ class CycleBuilder {
   ClockBases bases_;
   std::map<std::int32_t, std::unique_ptr<ThreadCycles>> threads_;
   std::map<std::int32_t, std::string> names_;
+  struct Frequency {
+    std::uint32_t khz = 0;
+    std::uint32_t highest_khz = 0;
+  };
+  std::map<int, Frequency> frequencies_;
 };
 
 }  // namespace latenz::attach

@@ -56,6 +56,12 @@ class Story(_Told):
     own_priority: int
     reclaim_ns: Number
     forks: Count
+    copies: Count = 0
+    forker: int = 0
+    forker_name: Line = ""
+    clock_step_ns: Number = 0
+    lowest_khz: Count = 0
+    highest_khz: Count = 0
     is_cut: bool
     fault_addresses: tuple[Number, ...] = ()
     segments: tuple[Segment, ...]

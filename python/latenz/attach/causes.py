@@ -7,6 +7,7 @@ from typing import Any
 from latenz.attach.account import Segment, Story, Thread
 from latenz.attach.calls import (
     NO_CALL,
+    OUTPUT,
     SLEEPS,
     UNKNOWN_CALL,
     call_name,
@@ -172,11 +173,19 @@ def _shares(thread: Thread, story: Story, known: Surroundings, until_it_runs: bo
     # Where less urgent threads change among themselves, the kernel could have taken this one.
     others = [each for each in waits if each.tid and _is_less_urgent(each, story.own_priority)]
     less_urgent_ns = sum(each.length_ns for each in others) if len(others) > 1 else 0
+    used_up = (
+        known.throttled
+        and story.own_priority >= _FIRST_ORDINARY
+        and sum(each.length_ns for each in waits) >= _THROTTLED_NS
+    )
     for each in segments:
         if each.what == "late":
-            _add_late_timer(add, each, known)
+            _add_late_timer(add, each, story, known)
+        elif each.what == "ready" and used_up:
+            words = f"its control group had used up its time, {_named(each)} ran"
+            add("cgroup-quota", each.length_ns, words, "likely")
         elif each.what == "ready":
-            _add_wait(add, each, story, less_urgent_ns, known)
+            _add_wait(add, each, story, less_urgent_ns)
         elif each.what == "blocked":
             _add_block(add, each, thread, story, known)
     if not until_it_runs:
@@ -188,7 +197,13 @@ def _shares(thread: Thread, story: Story, known: Surroundings, until_it_runs: bo
 _Add = Callable[..., None]
 
 
-def _add_late_timer(add: _Add, segment: Segment, known: Surroundings) -> None:
+def _add_late_timer(add: _Add, segment: Segment, story: Story, known: Surroundings) -> None:
+    if story.clock_step_ns:
+        step = format_duration(abs(story.clock_step_ns))
+        way = "forward" if story.clock_step_ns > 0 else "back"
+        words = f"because the clock of its timer was set {way} by {step}"
+        add("clock-step", segment.length_ns, words)
+        return
     while_ = f"while {segment.comm} ({segment.tid}) ran" if segment.tid else "on an idle CPU"
     if segment.length_ns < _SHORT_NS:
         add("timer-late", segment.length_ns, f"until the timer's interrupt, {while_}")
@@ -201,9 +216,10 @@ def _add_late_timer(add: _Add, segment: Segment, known: Surroundings) -> None:
 
 
 def _is_less_urgent(segment: Segment, own: int) -> bool:
+    """Return whether it should have had to give the CPU up; ordinary threads take turns."""
     if segment.tid == 0:
         return True
-    return segment.priority != _UNKNOWN_PRIORITY and segment.priority > own
+    return own < _FIRST_ORDINARY and segment.priority > own
 
 
 def _named(segment: Segment) -> str:
@@ -224,34 +240,41 @@ def priority_in_words(priority: int) -> str:
     return f"nice {priority - 120}"
 
 
-def _add_wait(
-    add: _Add, segment: Segment, story: Story, less_urgent_ns: int, known: Surroundings
-) -> None:
+def _add_wait(add: _Add, segment: Segment, story: Story, less_urgent_ns: int) -> None:
     own = story.own_priority
     length_ns, who = segment.length_ns, _named(segment)
     if segment.comm.startswith(("migration/", "stopper/")):
-        add("stopper", length_ns, f"ready while {who} stopped the CPU")
+        moved = "moved it to another CPU" if story.migrations else "stopped the CPU"
+        cause = "migration" if story.migrations else "stopper"
+        add(cause, length_ns, f"ready while {who} {moved}")
     elif _is_less_urgent(segment, own):
-        if own >= _FIRST_ORDINARY and known.throttled and length_ns >= _SHORT_NS:
-            add("cgroup-quota", length_ns, f"its control group had used up its time, {who} ran")
-        elif _FIRST_REAL_TIME <= own < _FIRST_ORDINARY and less_urgent_ns >= _THROTTLED_NS:
-            words = f"ready while {who} ran, which is less urgent: real-time throttling"
-            add("throttled", length_ns, words, "likely")
-        elif segment.tid == 0:
-            add("scheduling", length_ns, "to leave the idle state and switch to it")
-        elif length_ns >= _SHORT_NS:
-            words = f"ready while {who} ran in a part of the kernel that is not preemptible"
-            add("preemption-off", length_ns, words, "likely")
-        else:
-            add("scheduling", length_ns, f"to switch to it from {who}")
+        _add_wait_for_less_urgent(add, segment, story, less_urgent_ns)
     elif segment.comm.startswith("irq/"):
         add("threaded-interrupt", length_ns, f"ready while {who} handled an interrupt")
     elif segment.comm.startswith("ksoftirqd/"):
         add("softirq", length_ns, f"ready while {who} ran")
-    elif known.throttled and own >= _FIRST_ORDINARY and length_ns >= _THROTTLED_NS:
-        add("cgroup-quota", length_ns, f"its control group had used up its time, {who} ran")
     else:
         add("preempted", length_ns, f"ready while {who} ran")
+
+
+def _add_wait_for_less_urgent(
+    add: _Add, segment: Segment, story: Story, less_urgent_ns: int
+) -> None:
+    own = story.own_priority
+    length_ns, who = segment.length_ns, _named(segment)
+    if _FIRST_REAL_TIME <= own < _FIRST_ORDINARY and less_urgent_ns >= _THROTTLED_NS:
+        words = f"ready while {who} ran, which is less urgent: real-time throttling"
+        add("throttled", length_ns, words, "likely")
+    elif 2 * segment.stolen_ns >= length_ns >= _SHORT_NS:
+        words = f"ready while interrupts and softirqs were handled on its CPU, over {who}"
+        add("interrupt", length_ns, words)
+    elif segment.tid == 0:
+        add("scheduling", length_ns, "to leave the idle state and switch to it")
+    elif length_ns >= _SHORT_NS:
+        words = f"ready while {who} ran in a part of the kernel that is not preemptible"
+        add("preemption-off", length_ns, words, "likely")
+    else:
+        add("scheduling", length_ns, f"to switch to it from {who}")
 
 
 def _add_block(
@@ -266,13 +289,19 @@ def _add_block(
         _add_lock(add, segment, story, known, woken)
     elif changes_memory(name):
         add("mmap-lock", segment.length_ns, f"blocked in {name}, woken by {woken}")
+    elif segment.call == NO_CALL and story.reclaim_ns * 2 >= segment.length_ns:
+        add("reclaim", segment.length_ns, f"blocked while memory was short, woken by {woken}")
+    elif segment.call == NO_CALL and story.forks and segment.tid == story.forker:
+        add("fork", segment.length_ns, f"blocked in a page fault while {woken} made a process")
     elif segment.call == NO_CALL or (segment.call == UNKNOWN_CALL and story.faults):
         place = next((p for a in story.fault_addresses if (p := known.place_of(thread.pid, a))), "")
         of = f" of {place}" if place else ""
         add("page-fault", segment.length_ns, f"blocked in a page fault{of}, woken by {woken}")
     elif name and takes_a_file(name):
         target = known.file_of(thread.pid, segment.argument_0)
-        add("blocked", segment.length_ns, f"blocked in {name}{_about(name, target, woken)}")
+        on_disk = name in OUTPUT and target.startswith("/") and not target.startswith("/dev/")
+        cause = "disk-output" if on_disk else "blocked"
+        add(cause, segment.length_ns, f"blocked in {name}{_about(name, target, woken)}")
     else:
         where = f" in {name}" if name else ""
         add("blocked", segment.length_ns, f"blocked{where}, woken by {woken}")
@@ -323,15 +352,43 @@ def _add_work(add: _Add, thread: Thread, story: Story, known: Surroundings) -> N
     reclaim_ns = min(story.reclaim_ns, longer_ns)
     add("reclaim", reclaim_ns, "looking for free memory itself")
     longer_ns -= reclaim_ns
+    slow_ns = min(_slow_ns(story), longer_ns)
+    add("low-frequency", slow_ns, f"more on the CPU, as {_frequencies(story)}", "likely")
+    _add_longer_run(add, thread, story, known, longer_ns - slow_ns)
+
+
+def _slow_ns(story: Story) -> int:
+    """Return how much of a cycle's run time a CPU at its usual frequency would have spared."""
+    if not 0 < story.lowest_khz < story.highest_khz:
+        return 0
+    return story.run_ns - story.run_ns * story.lowest_khz // story.highest_khz
+
+
+def _frequencies(story: Story) -> str:
+    lowest, highest = story.lowest_khz // 1000, story.highest_khz // 1000
+    return f"its CPU went at {lowest} MHz, which has gone at {highest} MHz"
+
+
+def _add_longer_run(
+    add: _Add, thread: Thread, story: Story, known: Surroundings, longer_ns: int
+) -> None:
     if story.faults:
         places = {known.place_of(thread.pid, each) for each in story.fault_addresses} - {""}
         of = f" in {', '.join(sorted(places))}" if places else ""
         plural = "s" if story.faults > 1 else ""
-        after = " after a fork" if story.forks else ""
-        words = f"more on the CPU, with {story.faults} page fault{plural}{of}{after}"
-        add("page-fault", longer_ns, words, "likely")
+        words = f"more on the CPU, with {story.faults} page fault{plural}{of}"
+        if story.forker and 2 * story.copies >= story.faults:
+            by = f"{story.forker_name or 'a thread'} ({story.forker})"
+            words = f"{words}, {story.copies} of them to copy memory shared since {by} forked"
+            add("fork", longer_ns, words, "likely")
+        else:
+            add("page-fault", longer_ns, words, "likely")
+    elif story.forks and story.forker == thread.tid:
+        add("fork", longer_ns, "more on the CPU, in which it made a process itself", "likely")
     elif story.migrations:
-        add("stopper", longer_ns, "more on the CPU, after it had moved to another", "perhaps")
+        times = "once" if story.migrations == 1 else f"{story.migrations} times"
+        words = f"more on the CPU, while it moved to another one {times}"
+        add("migration", longer_ns, words, "likely")
     else:
         words = f"more on the CPU than its usual {format_duration(thread.usual_run_ns)}"
         add("own-execution", longer_ns, words)

@@ -11,12 +11,14 @@ from typing import Any, Literal
 from latenz.attach.account import Thread
 from latenz.attach.calls import OUTPUT, SLEEPS, TIMER_ABSTIME, call_name, is_plain_wait
 from latenz.durations import format_duration
+from latenz.errors import BadInput
 from latenz.machine import measured_machine
 from latenz.settings import format_cpu_list, parse_cpu_list
 
 State = Literal["ok", "wrong", "unknown", "not applicable"]
 _DEADLINE = 6
 _POLICIES = {0: "SCHED_OTHER", 1: "SCHED_FIFO", 2: "SCHED_RR", 3: "SCHED_BATCH", 5: "SCHED_IDLE"}
+_REAL_TIME = (os.SCHED_FIFO, os.SCHED_RR, _DEADLINE)
 _LONG_SLACK_NS = 10_000
 _CGROUPS = PurePosixPath("/sys/fs/cgroup")
 
@@ -131,8 +133,17 @@ def _own_texts(pid: int, tid: int) -> tuple[str, str, str]:
 
 
 def _group_of(pid: int, tid: int) -> str:
-    lines = _text(f"/proc/{pid}/task/{tid}/cgroup").splitlines()
-    return next((line[3:] for line in lines if line.startswith("0::")), "")
+    """Return the control group that shares out CPU time, below where all of them are mounted.
+
+    In hierarchies of the first version, that of the controller `cpu` has a folder of its own.
+    """
+    unified = ""
+    for line in _text(f"/proc/{pid}/task/{tid}/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2) if line.count(":") > 1 else ("", "", "")
+        if "cpu" in controllers.split(","):
+            return f"cpu{path}".rstrip("/")
+        unified = unified or (path if not controllers else "")
+    return unified
 
 
 def _folder_of(group: str) -> PurePosixPath:
@@ -145,7 +156,7 @@ def _files_of_groups(groups: Iterable[str]) -> list[str]:
         f"{each}/{name}"
         for group in groups
         for each in _with_parents(_folder_of(group))
-        for name in ("cpu.stat", "cpu.max")
+        for name in ("cpu.stat", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
     ]
     return [re.sub(r"[\\*?\[\]]", "?", path) for path in sorted(set(files))]
 
@@ -172,11 +183,14 @@ def _cpus(status: str) -> tuple[int, ...] | None:
 
 
 def _quota(folder: PurePosixPath) -> str | None:
-    """Return the tightest cpu.max from a group up to the root, as "QUOTA PERIOD"."""
+    """Return the nearest quota (cpu.max) from a group up to the root, as "QUOTA PERIOD"."""
     for group in _with_parents(folder):
         told = _text(f"{group}/cpu.max").strip()
         if told and not told.startswith("max"):
             return told
+        quota = _text(f"{group}/cpu.cfs_quota_us").strip()
+        if quota.isdecimal():  # -1: none
+            return f"{quota} {_text(f'{group}/cpu.cfs_period_us').strip()}"
     return "max"
 
 
@@ -198,20 +212,20 @@ def findings(
     """
     where = f"{thread.comm} ({thread.tid})"
     return [
-        _memory(thread, before),
+        _memory(thread.pid, before),
         _faults(thread, where, before, after),
         _policy(where, before),
         _clock(thread, where),
         _pause(thread, where),
         _output(thread, where, calls),
-        _slack(thread, before),
+        _slack(thread.tid, before, applies=_sleeps_by_a_timer(thread, before)),
         _mask(where, before, isolated),
         _group(where, before, after),
         _mutexes(thread, where),
     ]
 
 
-def _memory(thread: Thread, task: Task) -> Finding:
+def _memory(process: int, task: Task) -> Finding:
     locked, resident = task.locked_kib, task.resident_kib
     known = locked is not None and resident is not None
     is_locked = known and 2 * (locked or 0) >= (resident or 0)
@@ -220,7 +234,7 @@ def _memory(thread: Thread, task: Task) -> Finding:
         ("ok" if is_locked else "wrong") if known else "unknown",
         f"{locked} of {resident} KiB locked" if known else None,
         "all memory locked",
-        f"/proc/{thread.pid}/status, VmLck",
+        f"/proc/{process}/status, VmLck",
         "mlockall(MCL_CURRENT | MCL_FUTURE) before the loop begins",
     )
 
@@ -244,7 +258,7 @@ def _faults(thread: Thread, where: str, before: Task, after: Task) -> Finding:
 
 def _policy(where: str, task: Task) -> Finding:
     known = task.policy is not None
-    is_real_time = task.policy in (os.SCHED_FIFO, os.SCHED_RR, _DEADLINE)
+    is_real_time = task.policy in _REAL_TIME
     return Finding(
         "app-real-time-policy",
         ("ok" if is_real_time else "wrong") if known else "unknown",
@@ -304,9 +318,13 @@ def _output(thread: Thread, where: str, calls: dict[str, int]) -> Finding:
     )
 
 
-def _slack(thread: Thread, task: Task) -> Finding:
-    real_time = task.policy in (os.SCHED_FIFO, os.SCHED_RR, _DEADLINE)
-    applies = not real_time and thread.grid is not None and thread.grid.by == "timer"
+def _sleeps_by_a_timer(thread: Thread, task: Task) -> bool:
+    """Return whether slack matters: real-time policies have none."""
+    is_timed = thread.grid is not None and thread.grid.by == "timer"
+    return is_timed and task.policy not in _REAL_TIME
+
+
+def _slack(tid: int, task: Task, *, applies: bool) -> Finding:
     known = task.slack_ns is not None
     state: State = "not applicable"
     if applies:
@@ -316,7 +334,7 @@ def _slack(thread: Thread, task: Task) -> Finding:
         state,
         f"{format_duration(task.slack_ns or 0)}" if known else None,
         "1 ns, or a real-time policy, which has none",
-        f"/proc/{thread.tid}/timerslack_ns",
+        f"/proc/{tid}/timerslack_ns",
         "prctl(PR_SET_TIMERSLACK, 1)",
     )
 
@@ -378,3 +396,34 @@ def _mutexes(thread: Thread, where: str) -> Finding:
         "pthread_mutexattr_setprotocol(..., PTHREAD_PRIO_INHERIT) for each mutex that less urgent"
         " threads share",
     )
+
+
+def standing_findings(process: int, isolated: frozenset[int]) -> list[Finding]:
+    """Return what can be told of a program without measuring it.
+
+    Of its real-time threads, or of its main thread if it has none.
+
+    Args:
+        process: Its number.
+        isolated: The isolated CPUs of its machine.
+
+    Raises:
+        BadInput: There is no such process.
+    """
+    paths = measured_machine().matching(f"/proc/{process}/task/[0-9]*")
+    numbers = sorted(int(path.rpartition("/")[2]) for path in paths)
+    if process not in numbers:
+        raise BadInput(f"there is no process {process}", "--pid", "see ps -e")
+    tasks = Task.read_all((process, tid) for tid in numbers)
+    urgent = [tid for tid in numbers if tasks[tid].policy in _REAL_TIME] or [process]
+    found = [_memory(process, tasks[process])]
+    for tid in urgent:
+        comm = _text(f"/proc/{process}/task/{tid}/comm").strip()
+        where, task = f"{comm} ({tid})", tasks[tid]
+        found += [
+            _policy(where, task),
+            _slack(tid, task, applies=task.policy not in _REAL_TIME),
+            _mask(where, task, isolated),
+            _group(where, task, task),
+        ]
+    return found

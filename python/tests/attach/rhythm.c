@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,8 +21,12 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/timex.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -103,6 +108,71 @@ static void* hog(void* unused) {
   return unused;
 }
 
+/* ---- one packet to very many sockets: all of them are served in one softirq */
+
+#define SOCKETS 1500
+
+static void* flood(void* unused) {
+  prctl(PR_SET_NAME, "flooder");
+  real_time(0);
+  const struct rlimit many = {.rlim_cur = SOCKETS + 100, .rlim_max = SOCKETS + 100};
+  setrlimit(RLIMIT_NOFILE, &many);
+  const struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(47011), .sin_addr.s_addr = htonl(0x7fffffff)};
+  const int on = 1;
+  for (int i = 0; i < SOCKETS; ++i) {
+    const int each = socket(AF_INET, SOCK_DGRAM, 0);
+    setsockopt(each, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(each, (const struct sockaddr*)&to, sizeof to) != 0) _exit(5);
+  }
+  const int from = socket(AF_INET, SOCK_DGRAM, 0);
+  setsockopt(from, SOL_SOCKET, SO_BROADCAST, &on, sizeof on);
+  for (;;) {
+    sendto(from, "x", 1, 0, (const struct sockaddr*)&to, sizeof to);
+    usleep(20000);
+  }
+  return unused;
+}
+
+/* ---- a process made beside: the loop's memory is copied where it is written next */
+
+#define SHARED_BYTES (16UL << 20)
+static char* buffer;
+
+static void* fork_beside(void* unused) {
+  prctl(PR_SET_NAME, "forker");
+  real_time(0);
+  for (;;) {
+    usleep(400000);
+    const pid_t child = fork();
+    if (child == 0) {
+      usleep(100000);
+      _exit(0);
+    }
+    waitpid(child, NULL, 0);
+  }
+  return unused;
+}
+
+static void take_memory(void) {
+  buffer = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  madvise(buffer, SHARED_BYTES, MADV_NOHUGEPAGE);
+  memset(buffer, 1, SHARED_BYTES);
+}
+
+/* ---- a clock that is set beside: TAI goes on by a second, and nobody's time of day changes */
+
+static void* set_clock(void* unused) {
+  prctl(PR_SET_NAME, "clock-setter");
+  for (;;) {
+    for (int seconds = 1; seconds >= 0; --seconds) {
+      struct timex set = {.modes = ADJ_TAI, .constant = seconds};
+      usleep(seconds > 0 ? 1400000 : 300000);
+      adjtimex(&set);
+    }
+  }
+  return unused;
+}
+
 static void start(void* (*body)(void*)) {
   pthread_t thread;
   pthread_create(&thread, NULL, body, NULL);
@@ -115,10 +185,71 @@ static void prepare_plant(void) {
   }
   if (strcmp(plant, "inversion") == 0) start(hold_lock);
   if (strcmp(plant, "hog") == 0) start(hog);
+  if (strcmp(plant, "softirq") == 0) start(flood);
+  if (strcmp(plant, "fork") == 0) {
+    take_memory();
+    start(fork_beside);
+  }
+  if (strcmp(plant, "clock") == 0) start(set_clock);
+}
+
+static void move_about(void) {
+  for (int move = 0; move < 400; ++move) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(move % 2, &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+}
+
+static void log_to_disk(void) {
+  static int log = -1;
+  static char text[1 << 20];
+  if (log < 0) log = open(getenv("RHYTHM_LOG"), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+  for (int i = 0; i < 8; ++i) {
+    if (pwrite(log, text, sizeof text, i << 20) < 0) _exit(4);
+    fsync(log);
+  }
+}
+
+/* More than the control group may have: each page is got by taking another one from the file that
+ * many processes map, and so from each of them. */
+#define MAPPED_BYTES (24UL << 20)
+#define MAPPERS 12
+
+static void map_file(void) {
+  const int file = open(getenv("RHYTHM_LOG"), O_RDONLY);
+  posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+  for (int i = 0; i < MAPPERS; ++i) {
+    if (fork() != 0) continue;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_NAME, "mapper");
+    volatile const char* all = mmap(NULL, MAPPED_BYTES, PROT_READ, MAP_SHARED, file, 0);
+    for (;;) {
+      for (size_t at = 0; at < MAPPED_BYTES; at += 4096) (void)all[at];
+      usleep(200000);
+    }
+  }
+}
+
+static void use_memory(void) {
+  const size_t size = 8UL << 20;
+  char* fresh = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (size_t at = 0; at < size; at += 4096) fresh[at] = 1;
+  munmap(fresh, size);
+}
+
+static void join_group(const char* path) {
+  const int tasks = open(path, O_WRONLY);
+  if (tasks < 0 || write(tasks, "0", 1) != 1) _exit(6);
+  close(tasks);
 }
 
 static void planted(void) {
   static char block[1 << 16];
+  if (strcmp(plant, "fork") == 0) {
+    for (size_t at = 0; at < SHARED_BYTES; at += 4096) buffer[at] = 2;
+  }
   if (taken % 400 != 399) return;
   if (strcmp(plant, "pipe") == 0) {
     // the reader may wait and take the first as a whole; the third finds it asleep and the pipe full
@@ -139,6 +270,9 @@ static void planted(void) {
     for (size_t at = 0; at < size; at += 4096) fresh[at] = 1;
     munmap(fresh, size);
   }
+  if (strcmp(plant, "migration") == 0) move_about();
+  if (strcmp(plant, "disk") == 0) log_to_disk();
+  if (strcmp(plant, "reclaim") == 0) use_memory();
   if (strcmp(plant, "work") == 0) spin(PLANTED_NS);
   if (strcmp(plant, "pause") == 0) usleep(PLANTED_NS / 1000);
   if (strcmp(plant, "throttle") == 0 && taken % 1200 == 399) spin(1600000000);
@@ -285,7 +419,6 @@ int main(int count, char** arguments) {
   prctl(PR_SET_TIMERSLACK, 1);
   const struct sched_param fifo = {.sched_priority = 40};
   const int is_ordinary = getenv("RHYTHM_ORDINARY") != NULL || strcmp(kind, "deadline") == 0;
-  if (!is_ordinary) sched_setscheduler(0, SCHED_FIFO, &fifo);
   loud = getenv("RHYTHM_LOUD") != NULL;
   quiet = open("/dev/null", O_WRONLY);
   if (getenv("RHYTHM_PLANT") != NULL) plant = getenv("RHYTHM_PLANT");
@@ -295,10 +428,14 @@ int main(int count, char** arguments) {
     CPU_SET(atoi(getenv("RHYTHM_CPU")), &one);
     sched_setaffinity(0, sizeof one, &one);
   }
+  if (getenv("RHYTHM_GROUP") != NULL) join_group(getenv("RHYTHM_GROUP"));
+  if (strcmp(plant, "reclaim") == 0) map_file();  // as an ordinary program
+  if (!is_ordinary) sched_setscheduler(0, SCHED_FIFO, &fifo);
   prepare_plant();
   if (getenv("RHYTHM_LOCKED") != NULL) mlockall(MCL_CURRENT | MCL_FUTURE);
   if (strcmp(kind, "absolute") == 0) absolute(CLOCK_MONOTONIC);
   if (strcmp(kind, "realtime") == 0) absolute(CLOCK_REALTIME);
+  if (strcmp(kind, "tai") == 0) absolute(CLOCK_TAI);
   if (strcmp(kind, "relative") == 0) relative();
   if (strcmp(kind, "timerfd") == 0) timer_fd(0);
   if (strcmp(kind, "epoll") == 0) timer_fd(1);

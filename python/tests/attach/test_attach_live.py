@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -321,13 +322,119 @@ def test_what_was_planted_is_named_first(
 ) -> None:
     cpu = str(max(os.sched_getaffinity(0)))
     program = start_rhythm("absolute", RHYTHM_PLANT=plant, RHYTHM_CPU=cpu)
+    assert_named(program, cause, words, tmp_path)
+
+
+def assert_named(program: Rhythm, cause: str, words: str, folder: Path) -> None:
     named: list[str] = []
     for attempt in range(4):  # what else goes on in a busy machine may be later still
         if cause in named[:5]:
             break
-        run = tmp_path / f"run{attempt}"
+        run = folder / f"run{attempt}"
         told = attach(program.pid, "--thread", "rhythm", "--duration", "2s", "-o", run)
         named = [each["cause"] for each in told["causes"]]
     assert cause in named[:5]
     sentence = next(each["sentence"] for each in told["causes"] if each["cause"] == cause)
     assert words in sentence
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("plant", "cause", "words"),
+    [
+        ("softirq", "interrupt", "interrupts and softirqs were handled on its CPU"),
+        ("fork", "fork", "of them to copy memory shared since forker ("),
+        ("migration", "migration", "while it moved to another one"),
+        ("disk", "disk-output", "blocked in fsync of "),
+    ],
+)
+def test_what_goes_on_beside_is_named_first(
+    plant: str, cause: str, words: str, start_rhythm: Start, tmp_path: Path
+) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    if plant == "migration" and not {0, 1} <= set(cpus):
+        pytest.skip("it moves between CPUs 0 and 1")
+    place = {} if plant == "migration" else {"RHYTHM_CPU": str(cpus[-1])}
+    program = start_rhythm(
+        "absolute", RHYTHM_PLANT=plant, RHYTHM_LOG=str(tmp_path / "log"), **place
+    )
+    assert_named(program, cause, words, tmp_path)
+
+
+@pytest.fixture
+def control_group() -> Iterator[Callable[[str, dict[str, int]], Path]]:
+    """Make a control group of the first version; give the file that takes its threads."""
+    made: list[Path] = []
+
+    def make(controller: str, limits: dict[str, int]) -> Path:
+        group = Path(f"/sys/fs/cgroup/{controller}/latenz-test-{os.getpid()}")
+        try:
+            group.mkdir()
+        except OSError:
+            pytest.skip(f"no control groups of the first version for {controller} can be made")
+        made.append(group)
+        for name, value in limits.items():
+            (group / name).write_text(str(value))
+        return group / "tasks"
+
+    yield make
+    for each in made:
+        for _ in range(100):
+            with suppress(OSError):
+                each.rmdir()
+                break
+            for pid in (each / "tasks").read_text().split():
+                with suppress(OSError):
+                    os.kill(int(pid), signal.SIGKILL)
+            time.sleep(0.1)
+
+
+@pytest.mark.long
+def test_a_quota_that_is_used_up_is_named_first(
+    control_group: Callable[..., Path], start_rhythm: Start, tmp_path: Path
+) -> None:
+    limits = {"cpu.cfs_period_us": 100_000, "cpu.cfs_quota_us": 3_000}
+    tasks = control_group("cpu", limits)
+    program = start_rhythm(
+        "absolute", work_ns=100_000, RHYTHM_ORDINARY="1", RHYTHM_GROUP=str(tasks)
+    )
+    assert_named(program, "cgroup-quota", "its control group had used up its time", tmp_path)
+
+
+@pytest.mark.long
+def test_memory_that_is_short_is_named_first(
+    control_group: Callable[..., Path], start_rhythm: Start, tmp_path: Path
+) -> None:
+    tasks = control_group("memory", {"memory.limit_in_bytes": 24 << 20})
+    file = tmp_path / "mapped"
+    with file.open("wb") as mapped:
+        mapped.write(bytes(24 << 20))
+        os.fsync(mapped.fileno())
+    program = start_rhythm(
+        "absolute",
+        RHYTHM_PLANT="reclaim",
+        RHYTHM_GROUP=str(tasks),
+        RHYTHM_LOG=str(file),
+        RHYTHM_CPU=str(max(os.sched_getaffinity(0))),
+    )
+    assert_named(program, "reclaim", "looking for free memory itself", tmp_path)
+
+
+@pytest.mark.long
+def test_a_clock_that_is_set_is_named_first(start_rhythm: Start, tmp_path: Path) -> None:
+    program = start_rhythm("tai", RHYTHM_PLANT="clock")
+    try:
+        assert_named(program, "clock-step", "the clock of its timer was set", tmp_path)
+    finally:
+        program.process.kill()
+        program.process.wait()
+        subprocess.run(
+            [sys.executable, "-c", RESET_TAI], check=True, capture_output=True, timeout=LIMIT_S
+        )
+
+
+RESET_TAI = """
+import ctypes, struct
+timex = bytearray(struct.pack("=I4xqqqi4xq", 0x80, 0, 0, 0, 0, 0) + bytes(208))
+ctypes.CDLL(None).adjtimex((ctypes.c_char * len(timex)).from_buffer(timex))
+"""

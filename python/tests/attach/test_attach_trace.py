@@ -214,3 +214,79 @@ def test_damaged_traces_are_refused(content: bytes, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "Traceback" not in done.stderr
+
+
+def test_a_clock_that_is_set_is_told_in_an_emulated_trace(tmp_path: Path) -> None:
+    """A loop by the time of day, which is set back by 20 ms."""
+    real = 1_764_000_000 * 10**9
+    made = Schedule()
+    timer, t, ahead = "ffff888100000000", 5_000_000 * US, real
+    made.switch(t, 0, "R", LOOP)
+    due = t + ahead
+    for cycle in range(300):
+        due += PERIOD
+        made.event(
+            t + 1 * US,
+            LOOP,
+            f"hrtimer_start: hrtimer={timer} function=hrtimer_wakeup expires={due}"
+            f" softexpires={due} mode=ABS",
+        )
+        made.switch(t + 2 * US, LOOP, "S", 0)
+        ahead -= 20_000 * US if cycle == 100 else 0
+        t = max(due - ahead, t + 100 * US) + 5 * US
+        made.event(
+            t, 0, f"hrtimer_expire_entry: hrtimer={timer} function=hrtimer_wakeup now={t + ahead}"
+        )
+        made.event(t, 0, "sched_waking: comm=loop pid=100 prio=59 target_cpu=000")
+        made.event(t, 0, f"hrtimer_expire_exit: hrtimer={timer}")
+        made.switch(t + 3 * US, 0, "R", LOOP)
+        t += 20 * US
+    trace = tmp_path / "trace.txt"
+    trace.write_text(made.text(), encoding="utf-8")
+    done = attach(trace, tmp_path / "run", "loop")
+    assert done.returncode == 0, done.stderr
+    first, second = json.loads(done.stdout)["causes"][:2]
+    assert first["cause"] == "clock-step"
+    assert "the clock of its timer was set back by 20 ms" in first["sentence"]
+    # due by the clock as it was, so late by the step, the timer's 5 us and 3 us to run
+    assert abs(first["latency_ns"] - 20_008 * US) <= 2 * US
+    assert second["latency_ns"] <= 10 * US  # from then on, by the clock as it is
+
+
+def test_a_frequency_that_rises_late_is_told_in_an_emulated_trace(tmp_path: Path) -> None:
+    """One cycle of 300 runs at a quarter of the frequency: its work takes four times as long."""
+    made = Schedule()
+    timer, due, late_cycle = "ffff888100000000", 5_000_000 * US, 150
+    made.switch(due - 900 * US, 0, "R", LOOP)
+    t = due - 850 * US
+    made.event(t, LOOP, "cpu_frequency: state=3200000 cpu_id=0")
+    for cycle in range(300):
+        made.event(
+            t,
+            LOOP,
+            f"hrtimer_start: hrtimer={timer} function=hrtimer_wakeup expires={due}"
+            f" softexpires={due} mode=ABS",
+        )
+        made.switch(t + 1 * US, LOOP, "S", 0)
+        t = due + 5 * US
+        if cycle == late_cycle:
+            made.event(t - 100 * US, 0, "cpu_frequency: state=800000 cpu_id=0")
+        made.event(
+            t, 0, f"hrtimer_expire_entry: hrtimer={timer} function=hrtimer_wakeup now={t - 500}"
+        )
+        made.event(t, 0, "sched_waking: comm=loop pid=100 prio=59 target_cpu=000")
+        made.event(t, 0, f"hrtimer_expire_exit: hrtimer={timer}")
+        made.switch(t + 3 * US, 0, "R", LOOP)
+        t += 403 * US if cycle == late_cycle else 103 * US
+        if cycle == late_cycle:
+            made.event(t - 1 * US, LOOP, "cpu_frequency: state=3200000 cpu_id=0")
+        due += PERIOD
+    made.switch(t + 1 * US, LOOP, "S", 0)
+    trace = tmp_path / "trace.txt"
+    trace.write_text(made.text(), encoding="utf-8")
+    done = attach(trace, tmp_path / "run", "loop")
+    assert done.returncode == 0, done.stderr
+    first = json.loads(done.stdout)["causes"][0]
+    assert first["cause"] == "low-frequency"
+    assert "its CPU went at 800 MHz, which has gone at 3200 MHz" in first["sentence"]
+    assert abs(first["share_ns"] - 300 * US) <= 20 * US  # the usual work is known to 1/16
