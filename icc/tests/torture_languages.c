@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One side of a channel of icc/examples/robot.toml in C: torture_languages CHANNEL first|second FILE
- * MESSAGES. Each message tells its number in all of it; says how many were wrong.
+ * One side of a channel of icc/examples/robot.toml in C: torture_languages CHANNEL first|second
+ * FILE MESSAGES. Each message tells its number in all of it; says how many were wrong. Compiled
+ * with SLEEPS, sides wait asleep.
  *
  * On a board (TORTURE_ON_BOARD) it is all channels in turn, and then with exchanged sides. */
 #ifdef TORTURE_ON_BOARD

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same as torture_languages.c in C++: torture_languages CHANNEL first|second FILE MESSAGES; on
-// a board (TORTURE_ON_BOARD) the other side of it.
+// a board (TORTURE_ON_BOARD) the other side of it. Compiled with SLEEPS, sides wait asleep.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +11,7 @@
 #ifdef TORTURE_ON_BOARD
 #include "latenz/board.hpp"
 #else
+#include "endless.hpp"
 #include "latenz/icc/linux_memory.hpp"
 #include "patient.hpp"
 #endif
@@ -44,7 +45,12 @@ const Part* memory = nullptr;
   for (;;) Patient::pause();
 }
 #else
-using P = Platform<Coherent, StandardOrder, latenz::icc::tests::Patient>;
+#ifdef SLEEPS  // until it is woken: one wake-up that is lost, and it stands still
+using Wait = latenz::icc::tests::SleepEndless;
+#else
+using Wait = latenz::icc::tests::Patient;
+#endif
+using P = Platform<Coherent, StandardOrder, Wait>;
 const LinuxMemory* memory = nullptr;
 [[noreturn]] void give_up() { std::exit(2); }
 #endif

@@ -1723,6 +1723,11 @@ static inline latenz_icc_result latenz_icc_ring_try_take(latenz_icc_ring* self,
                                                          const void** message) {
   return licc_ring_hold(self, message, licc_ring_look(self));
 }
+/* The same as soon as it is there. */
+static inline latenz_icc_result latenz_icc_ring_take(latenz_icc_ring* self, const void** message,
+                                                     const latenz_icc_deadline* deadline) {
+  return licc_ring_hold(self, message, licc_ring_await_message(self, deadline));
+}
 /* Gives the slot taken last back: `ok`, `empty` if none was taken, `busy` if what was read there
  * may be torn, since the writer has left this reader behind meanwhile. Wait-free. */
 static inline latenz_icc_result latenz_icc_ring_release(latenz_icc_ring* self) {

@@ -158,11 +158,14 @@ def _c_side(channel: DescribedChannel, side: str) -> list[str]:
         lines += [f"  {returns}latenz_icc_{kind}_{call}(&self->state{passed});", "}"]
     for call, place in _calls_in_place(channel, side):
         const = "const " if place.startswith("const ") else ""
-        lines += [
-            f"static inline latenz_icc_result {self}_{call}({self}* self, {place}** there) {{"
-        ]
+        waits = not call.startswith("try")
+        declared, passed = (
+            (", const latenz_icc_deadline* deadline", ", deadline") if waits else ("", "")
+        )
+        lines += [f"static inline latenz_icc_result {self}_{call}({self}* self,"]
+        lines += [f"    {place}** there{declared}) {{"]
         lines += [f"  {const}void* place;", "  const latenz_icc_result result ="]
-        lines += [f"      latenz_icc_{kind}_{call}(&self->state, &place);"]
+        lines += [f"      latenz_icc_{kind}_{call}(&self->state, &place{passed});"]
         lines += [f"  *there = ({place}*)place;", "  return result;", "}"]
     return lines
 
@@ -171,7 +174,11 @@ def _calls_in_place(channel: DescribedChannel, side: str) -> list[tuple[str, str
     """Return the name of each call that tells where something is, and what is there."""
     payload = channel.payload.name
     match channel.kind, side:
-        case "ring" | "mailbox", "reader":
+        case "ring", "writer":
+            return [("loan", payload)]
+        case "ring", "reader":
+            return [("try_take", f"const {payload}"), ("take", f"const {payload}")]
+        case "mailbox", "reader":
             return [("try_take", f"const {payload}")]
         case "mailbox", "writer":
             return [("try_loan", payload)]
