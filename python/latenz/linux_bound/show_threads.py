@@ -62,6 +62,12 @@ def print_responses(
             printable_line(" > ".join(each.chain)) if len(each.chain) > 1 else "",
         )
     print_titled(console, "How late each thread can end", table)
+    if lost := [printable_line(each.thread.name) for each in found if each.response is None]:
+        console.print(
+            f"No bound of {', '.join(lost)}: together they may need more than the CPU has, or one"
+            " is above --horizon.",
+            style="red",
+        )
     for verdict in verdicts:
         console.print(f"{verdict.thread}: {verdict.verdict}; {verdict.sentence}")
     console.print("It holds if:")

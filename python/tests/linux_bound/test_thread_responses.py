@@ -303,6 +303,14 @@ def test_the_command_prints_threads_and_chains(tmp_path):
     assert "can > irq/33-can > servo" in done.stdout
 
 
+def test_a_thread_without_a_bound_is_named(tmp_path):
+    path = tmp_path / "robot.toml"
+    path.write_text(FILE.replace('"900 us"', '"9 ms"'))
+    done = latenz("bound", path)
+    assert done.returncode == 3, done.stderr
+    assert "No bound of planner: together they may need more" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
