@@ -262,7 +262,7 @@ class Endpoint {
   std::uint32_t epoch_ = 0;
   std::uint32_t beats_ = 0;
   std::uint32_t dropped_ = 0;
-  [[no_unique_address]] KeptBell<typename P::Wait>::Type bell_;
+  [[no_unique_address]] typename KeptBell<typename P::Wait>::Type bell_;
 };
 
 /// Whether a channel of this shape can be in this memory.

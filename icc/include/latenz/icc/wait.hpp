@@ -117,7 +117,8 @@ concept Sleeping = requires { typename WaitPolicy::Bell; };
 
 /// Whether each side has a bell of its own.
 template <class WaitPolicy>
-concept OwnBells = Sleeping<WaitPolicy> && requires(WaitPolicy::Bell bell) { bell.ring(0U); };
+concept OwnBells =
+    Sleeping<WaitPolicy> && requires(typename WaitPolicy::Bell bell) { bell.ring(0U); };
 
 /// What an endpoint keeps of the bells: nothing if they are words in shared memory.
 template <class WaitPolicy>
@@ -126,7 +127,7 @@ struct KeptBell {
 };
 template <Sleeping WaitPolicy>
 struct KeptBell<WaitPolicy> {
-  using Type = WaitPolicy::Bell;
+  using Type = typename WaitPolicy::Bell;
 };
 
 }  // namespace detail
