@@ -103,6 +103,7 @@ def simulate(
     generics: Mapping[str, str] | None = None,
     stop_at_failure: bool = False,
     longest_ns: int = 0,
+    program: Path | None = None,
 ) -> Result:
     """Run the tests of one cocotb module on one configuration.
 
@@ -117,10 +118,11 @@ def simulate(
         stop_at_failure: Leave out the tests behind the first that fails.
         longest_ns: Of simulated time, after which a test that still runs has failed; the simulator
             is then held to 30 s of CPU, too. 0: no end.
+        program: That GHDL has made of the entity, instead of what is analysed in `work`.
     """
     place = BUILD / "runs" / name
     place.mkdir(parents=True, exist_ok=True)
-    work = work or analysed(sources())
+    work = work or (program.parent if program else analysed(sources()))
     entry = cocotb_tools.config.lib_entry("vpi", "ghdl")
     python = [find_libpython.find_libpython() or "", cocotb_tools.config.pygpi_entry_point()]
     options = given(top, ip, generics or {})
@@ -148,7 +150,8 @@ def simulate(
     }
     (place / "results.xml").unlink(missing_ok=True)
     limit = ["prlimit", "--cpu=30"] if longest_ns else []
-    arguments = [*limit, "ghdl", "-r", "--std=08", f"--workdir={work}", top, *options]
+    interpreted = ["ghdl", "-r", "--std=08", f"--workdir={work}", top]
+    arguments = [*limit, *([str(program)] if program else interpreted), *options]
     end = [f"--stop-time={longest_ns}ns"] if longest_ns else []
     done = subprocess.run(
         [*arguments, f"--vpi={entry}", "--ieee-asserts=disable", *end],

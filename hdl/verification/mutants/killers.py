@@ -5,6 +5,7 @@ here because of a mutant.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from verification.latencies_ip.runner import Result, simulate
 from verification.latencies_ip.suite import CONFIGURATIONS
@@ -35,7 +36,9 @@ class Killer:
         told = [self.ip] if self.top == "latencies_ip" else [value for _, value in self.generics]
         return "-".join([part.removeprefix("latencies_ip."), *told])
 
-    def run(self, work: object, folder: str, longest_ns: int) -> Result:
+    def run(
+        self, work: Path | None, folder: str, longest_ns: int, program: Path | None = None
+    ) -> Result:
         """Simulate until the first test that fails."""
         return simulate(
             self.module,
@@ -46,6 +49,7 @@ class Killer:
             generics=dict(self.generics),
             stop_at_failure=True,
             longest_ns=longest_ns,
+            program=program,
         )
 
 
