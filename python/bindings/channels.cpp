@@ -5,7 +5,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,9 +17,10 @@
 #include <utility>
 #include <vector>
 
-#define LATENZ_ICC_PAUSE() ((void)sched_yield())
-#define LATENZ_ICC_LOOKS_PER_CHECK 1U
 #include "core.hpp"
+// first: sides in Python sleep, and wake who sleeps
+#include "latenz/icc_linux_wait.h"
+// then what it changes
 #include "latenz/icc.h"
 #include "latenz/icc/linux_memory.hpp"
 #include "latenz/icc/wire_type.hpp"
@@ -99,7 +99,7 @@ class Patience {
         beats_of_(&beats_of),
         ask_([](void* object) { return (*static_cast<BeatsOf*>(object))(); }) {}
 
-  latenz_icc_deadline deadline() { return {&Patience::expired, this}; }
+  latenz_icc_deadline deadline() { return {&Patience::expired, this, &Patience::left_ns}; }
   [[nodiscard]] bool interrupted() const { return interrupted_; }
   [[nodiscard]] bool silent() const { return silent_looks_ >= most_silent_looks; }
 
@@ -107,6 +107,10 @@ class Patience {
   static constexpr std::int64_t look_ns = 50'000'000;
   static constexpr int most_silent_looks = 100;  // 5 s, as those who sleep
 
+  static std::int64_t left_ns(void* context) {
+    const Patience& patience = *static_cast<Patience*>(context);
+    return patience.end_ns_ < 0 ? INT64_MAX : patience.end_ns_ - now_ns();
+  }
   static bool expired(void* context) { return static_cast<Patience*>(context)->is_over(); }
 
   bool is_over() {
@@ -140,7 +144,7 @@ unsigned char* peer_of(const State& state) {
 template <>
 unsigned char* peer_of(const latenz_icc_ring& state) {
   return state.peer.side != nullptr ? state.peer.side
-                                    : state.sides + ((1U + state.index) * LICC_SIDE);
+                                    : state.endpoint.sides + ((1U + state.index) * LICC_SIDE);
 }
 
 /// What the endpoints of all kinds do; both sides of a kind in one class, each with its own calls.
