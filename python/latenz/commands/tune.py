@@ -24,6 +24,7 @@ _PROFILE = typer.Option(help="host, kvm-host or guest, if what the machine seems
 _ROOT = typer.Option(help="Another machine's files: a folder, or a snapshot's tar.")
 _ONLY = typer.Option(help="Only the entry of this id; several times.")
 _LIVE = typer.Option(help="Also watch the isolated CPUs for this long, as 5s.")
+_PID = typer.Option(min=1, help="Also look at this running program: memory, policy, CPUs, limits.")
 _WHY = typer.Option(help="Tell all about the entry of this id: why, risk, source, changes.")
 
 
@@ -35,6 +36,7 @@ def check(
     on: On = None,
     only: Annotated[list[str] | None, _ONLY] = None,
     live: Annotated[str | None, _LIVE] = None,
+    pid: Annotated[int | None, _PID] = None,
     why: Annotated[str | None, _WHY] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
@@ -57,6 +59,8 @@ def check(
         opened.check_machine()
         context = Context.of(opened, cpus, profile)
         interrupted, checks = False, checked(context, entries)
+        if pid is not None:
+            checks = by_effect([*_of_program(context, pid), *checks])
     if live is not None:
         interrupted, seen = _live(context, live, json)
         checks = by_effect([*seen, *checks])
@@ -64,6 +68,15 @@ def check(
     if interrupted:
         return EXIT_INTERRUPTED
     return EXIT_GATE_VIOLATED if any(each.counts_as_wrong for each in checks) else 0
+
+
+def _of_program(context: "Context", pid: int) -> "list[Check]":
+    from latenz.errors import BadInput
+    from latenz.tune.application import application
+
+    if not context.root.live:
+        raise BadInput("nothing runs in files", "--pid", "leave out --root or --pid")
+    return application(context, pid)
 
 
 def _live(context: "Context", duration: str, json: bool) -> "tuple[bool, list[Check]]":
