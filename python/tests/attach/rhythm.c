@@ -135,7 +135,7 @@ static void* flood(void* unused) {
 
 /* ---- a process made beside: the loop's memory is copied where it is written next */
 
-#define SHARED_BYTES (16UL << 20)
+#define SHARED_BYTES (4UL << 20)
 static char* buffer;
 
 static void* fork_beside(void* unused) {
