@@ -234,16 +234,16 @@ module core_properties (
 
 `ifdef QUEUE
     (* hierconn *) wire [1:0] \dut.many_open_queue.count ;
-    (* hierconn *) wire \dut.many_open_queue.oldest ;
+    (* hierconn *) wire \dut.many_open_queue.second ;
+    (* hierconn *) wire [63:0] \dut.many_open_queue.head ;
     (* hierconn *) wire \dut.many_open_queue.free ;
     (* hierconn *) wire [63:0] \dut.many_open_queue.memory[0] ;
     (* hierconn *) wire [63:0] \dut.many_open_queue.memory[1] ;
-    wire swapped = \dut.many_open_queue.oldest ;
+    wire swapped = !\dut.many_open_queue.second ;
     always @* begin
         t_count: assert (\dut.many_open_queue.count == open_count);
         t_free: assert (\dut.many_open_queue.free == (swapped ^ open_count[0]));
-        t_first: assert (open_count < 1 || kept[0] == (swapped
-            ? \dut.many_open_queue.memory[1] : \dut.many_open_queue.memory[0] ));
+        t_head: assert (open_count < 1 || kept[0] == \dut.many_open_queue.head );
         t_second: assert (open_count < 2 || kept[1] == (swapped
             ? \dut.many_open_queue.memory[0] : \dut.many_open_queue.memory[1] ));
     end

@@ -23,7 +23,6 @@ from synthesis import flow
 
 FIGURES = Path(__file__).with_name("variants.json")
 PAGE = flow.HDL / "latencies_ip" / "doc" / "synthesis.md"
-SEEDS = range(1, 4)
 ADDITIONS = (
     *("identification", "counters", "watchdog", "time_stamp", "snapshot", "histogram"),
     *("stream", "freeze", "self_test"),
@@ -38,15 +37,18 @@ MOST_BLOCK_RAMS = 0.5
 MOST_CORE_FLIP_FLOPS = 84
 LEAST_MHZ = 150.0
 
+# What no configuration must fall below.
+LEAST_MHZ_OF_ALL = 100.0
+
 
 @dataclass(frozen=True)
 class Variant:
-    """One row of the table: an entity with its generics; placed for its speed where `timed`."""
+    """One row of the table: an entity with its generics; placed so many times for its speed."""
 
     name: str
     top: str = "latencies_ip"
     generics: flow.Generics = field(default_factory=lambda: PUBLISHED)
-    timed: bool = False
+    placed: int = 0
 
     def netlist(self) -> str:
         """Its Verilog."""
@@ -57,34 +59,39 @@ class Variant:
 
 
 VARIANTS = (
-    Variant("measuring core alone", "latencies_core", timed=True),
-    Variant("published", timed=True),
+    Variant("measuring core alone", "latencies_core", placed=3),
+    Variant("published", placed=3),
     Variant("published, 2 synchroniser stages", generics={"synchroniser_stages_g": 2}),
     Variant("published, 3 synchroniser stages", generics={"synchroniser_stages_g": 3}),
-    Variant("32 bit", generics={**PUBLISHED, "latency_width_g": 32}),
-    Variant("48 bit", generics={**PUBLISHED, "latency_width_g": 48}),
+    Variant("32 bit", generics={**PUBLISHED, "latency_width_g": 32}, placed=1),
+    Variant("48 bit", generics={**PUBLISHED, "latency_width_g": 48}, placed=1),
     Variant("policy restart", generics={**PUBLISHED, "overlap_policy_g": "restart"}),
-    Variant("policy queue of 16", generics={**PUBLISHED, "overlap_policy_g": "queue"}, timed=True),
+    Variant("policy queue of 16", generics={**PUBLISHED, "overlap_policy_g": "queue"}, placed=3),
     *(
-        Variant(name.replace("_", " "), generics={**PUBLISHED, f"{name}_g": True})
+        Variant(
+            name.replace("_", " "),
+            generics={**PUBLISHED, f"{name}_g": True},
+            placed=int(name == "freeze"),
+        )
         for name in ADDITIONS
     ),
     Variant(
         "histogram, log-linear",
         generics={**PUBLISHED, "histogram_g": True, "histogram_kind_g": "log-linear"},
+        placed=1,
     ),
     Variant(
-        "snapshot with sums", generics={**PUBLISHED, "snapshot_g": True, "sums_g": True}, timed=True
+        "snapshot with sums", generics={**PUBLISHED, "snapshot_g": True, "sums_g": True}, placed=1
     ),
     Variant("every addition", generics=ALL_ADDITIONS),
     Variant(
         "every addition, 48 bit, policy queue of 16",
         generics={**ALL_ADDITIONS, "latency_width_g": 48, "overlap_policy_g": "queue"},
     ),
-    Variant("random_data_generator", "random_data_generator"),
+    Variant("random_data_generator", "random_data_generator", placed=1),
     Variant("latency_bench, published", "latency_bench"),
-    Variant("latencies_ip_channels, 2 channels", "latencies_ip_channels"),
-    Variant("stream_ring_writer", "stream_ring_writer", {}),
+    Variant("latencies_ip_channels, 2 channels", "latencies_ip_channels", placed=1),
+    Variant("stream_ring_writer", "stream_ring_writer", {}, placed=1),
 )
 
 
@@ -98,8 +105,9 @@ def measured(variant: Variant) -> dict[str, Any]:
     """The figures of one variant."""
     verilog = variant.netlist()
     figures: dict[str, Any] = asdict(flow.size(variant.top, verilog))
-    if variant.timed:
-        figures["fastest_mhz"] = flow.fastest_mhz(variant.top, verilog, SEEDS)
+    if variant.placed:
+        seeds = range(1, variant.placed + 1)
+        figures["fastest_mhz"] = flow.fastest_mhz(variant.top, verilog, seeds)
     return {
         "top": variant.top,
         "generics": dict(variant.generics),
@@ -134,9 +142,9 @@ def page(record: dict[str, Any]) -> str:
         ([name, *(f"{row[key]:g}" for key in fields)] for name, row in rows.items()),
     )
     speed = _table(
-        ["variant", "slowest seed, MHz", "fastest seed, MHz"],
+        ["variant", "seeds", "slowest, MHz", "fastest, MHz"],
         (
-            [name, f"{min(row['fastest_mhz'])}", f"{max(row['fastest_mhz'])}"]
+            [name, str(len(row["fastest_mhz"])), *map(str, _ends(row["fastest_mhz"]))]
             for name, row in rows.items()
             if "fastest_mhz" in row
         ),
@@ -170,11 +178,16 @@ Bars that a test keeps: published {MOST_FLIP_FLOPS} flip-flops, {MOST_LOGIC_CELL
 ## Speed
 
 Placed and routed with nextpnr for a Lattice ECP5-25 of speed grade 6, without pins
-(`--out-of-context`), {len(SEEDS)} seeds. Bar: {LEAST_MHZ:g} MHz for the published configuration. It
-shows that no path is unreasonably long; it says nothing about another FPGA.
+(`--out-of-context`), once a seed. Bars that a test keeps: {LEAST_MHZ:g} MHz for the published
+configuration, {LEAST_MHZ_OF_ALL:g} MHz for each that is placed. It shows that no path of these is
+unreasonably long; it says nothing about another FPGA.
 
 {speed}
 """
+
+
+def _ends(figures: Sequence[float]) -> tuple[float, float]:
+    return min(figures), max(figures)
 
 
 def _table(head: list[str], rows: Iterable[list[str]]) -> str:

@@ -1,4 +1,4 @@
-"""Proofs of each overlap policy, width and synchroniser, of the slaves and the parts around."""
+"""Proofs of every overlap policy, width and synchroniser, of the slaves, of the parts around."""
 
 import re
 from dataclasses import replace

@@ -2,7 +2,7 @@
 -- Sum of a series of latencies and of their squares, for mean and deviation.
 -- A sample is in the sum sums_delay_c cycles after it is in latency_statistics, whose last it takes,
 -- and in the sum of squares squares_delay_c cycles later: these are pipelined, so that no cycle has
--- more than one multiplication of 16 bits by a latency, or one addition.
+-- more than one multiplication of 16 bits, or one addition.
 -- The sum wraps after 2**64 cycles in all, the sum of squares never before num does.
 -- See ../doc/latencies_ip.md.
 
@@ -45,19 +45,29 @@ architecture rtl of latency_sums is
     constant limb_bits_c : positive := 16;
 
     subtype latency_t is unsigned(47 downto 0);
-    subtype product_t is unsigned(latency_width_g + limb_bits_c - 1 downto 0);
-    subtype square_t is unsigned(2 * latency_width_g - 1 downto 0);
-    type products_t is array (0 to 2) of product_t;
+    subtype product_t is unsigned(2 * limb_bits_c - 1 downto 0);
+    subtype square_t is unsigned(95 downto 0);
 
     signal latency : latency_t;
+    signal low     : unsigned(limb_bits_c - 1 downto 0);
+    signal middle  : unsigned(limb_bits_c - 1 downto 0);
+    signal high    : unsigned(limb_bits_c - 1 downto 0);
 
     -- There is a sample in: last, the products, their sums, the square.
-    signal taken       : std_logic_vector(0 to squares_delay_c) := (others => '0');
-    -- The latency times each of its limbs.
-    signal products    : products_t := (others => (others => '0'));
-    signal low_two     : square_t := (others => '0');
-    signal high_one    : product_t := (others => '0');
+    signal taken : std_logic_vector(0 to squares_delay_c) := (others => '0');
+
+    -- Each limb times itself, and times each other limb: those count twice.
+    signal low_low       : product_t := (others => '0');
+    signal middle_middle : product_t := (others => '0');
+    signal high_high     : product_t := (others => '0');
+    signal low_middle    : product_t := (others => '0');
+    signal middle_high   : product_t := (others => '0');
+    signal low_high      : product_t := (others => '0');
+
+    signal equal_limbs : square_t := (others => '0');
+    signal mixed_limbs : square_t := (others => '0');
     signal square      : square_t := (others => '0');
+
     signal sum_now     : unsigned(sum_bits_c - 1 downto 0) := (others => '0');
     signal squares_now : unsigned(square_bits_c - 1 downto 0) := (others => '0');
 
@@ -66,18 +76,25 @@ begin
     sum            <= std_logic_vector(resize(sum_now, sum'length));
     sum_of_squares <= std_logic_vector(resize(squares_now, sum_of_squares'length));
     latency        <= resize(unsigned(last), latency'length);
+    low            <= latency(limb_bits_c - 1 downto 0);
+    middle         <= latency(2 * limb_bits_c - 1 downto limb_bits_c);
+    high           <= latency(3 * limb_bits_c - 1 downto 2 * limb_bits_c);
 
     multiply : process (clk) is
     begin
 
         if rising_edge(clk) then
-            for i in products'range loop
-                products(i) <= unsigned(last) * latency(limb_bits_c * i + limb_bits_c - 1 downto limb_bits_c * i);
-            end loop;
-            low_two  <= resize(products(0), square_t'length)
-                        + shift_left(resize(products(1), square_t'length), limb_bits_c);
-            high_one <= products(2);
-            square   <= low_two + shift_left(resize(high_one, square_t'length), 2 * limb_bits_c);
+            low_low       <= low * low;
+            middle_middle <= middle * middle;
+            high_high     <= high * high;
+            low_middle    <= low * middle;
+            middle_high   <= middle * high;
+            low_high      <= low * high;
+            -- Where products lie side by side nothing is to be added.
+            equal_limbs <= high_high & middle_middle & low_low;
+            mixed_limbs <= shift_left(resize(middle_high & low_middle, square_t'length), limb_bits_c + 1)
+                           + shift_left(resize(low_high, square_t'length), 2 * limb_bits_c + 1);
+            square      <= equal_limbs + mixed_limbs;
         end if;
 
     end process multiply;
@@ -91,7 +108,7 @@ begin
                 sum_now <= sum_now + unsigned(last);
             end if;
             if taken(taken'high) = '1' then
-                squares_now <= squares_now + square;
+                squares_now <= squares_now + resize(square, square_bits_c);
             end if;
             if clear = '1' then
                 taken       <= (others => '0');

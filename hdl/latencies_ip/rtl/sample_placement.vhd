@@ -121,6 +121,9 @@ begin
         signal now_waits  : std_logic;
         signal next_place : position_t;
 
+        signal none_wanted : std_logic;
+        signal last_one    : std_logic;
+
         signal frozen_now  : std_logic := '0';
         signal which_now   : std_logic := '0';
         signal trigger_now : position_t := (others => '0');
@@ -137,7 +140,11 @@ begin
         now_waits  <= sample_valid and (trigger or pending);
         next_place <= position + 1;
 
-        begins_half <= now_waits and not (or now_left);
+        -- Whether none is left, found beside the search for a trigger: that is a long way by itself.
+        none_wanted <= nor post_trigger;
+        last_one    <= to_bit(remaining = 1);
+        begins_half <= (trigger and sample_valid and none_wanted)
+                       or (not trigger and sample_valid and pending and last_one);
         freezes     <= begins_half and not clear;
 
         frozen           <= frozen_now;

@@ -26,7 +26,7 @@ entity start_queue is
         stop   : in    std_logic;
         -- Rises by 1 every cycle.
         tick : in    tick_t;
-        -- Cycles after which a measurement is given up; 0: never.
+        -- Cycles after which a measurement is given up; 0: never. A change counts one cycle later.
         timeout : in    std_logic_vector(31 downto 0);
 
         sample_valid : out   std_logic;
@@ -51,9 +51,13 @@ architecture rtl of start_queue is
     type memory_t is array (0 to queue_depth_g - 1) of tick_t;
 
     signal memory : memory_t := (others => (others => '0'));
-    signal oldest : unsigned(index_bits_c - 1 downto 0) := (others => '0');
+    -- Places of the one behind the oldest, and of the next to come.
+    signal second : unsigned(index_bits_c - 1 downto 0) := to_unsigned(1, index_bits_c);
     signal free   : unsigned(index_bits_c - 1 downto 0) := (others => '0');
     signal count  : unsigned(index_bits_c downto 0) := (others => '0');
+    -- When the oldest started: out of the memory before it is needed, so that no cycle reads and
+    -- subtracts.
+    signal head : tick_t := (others => '0');
 
     signal open_now : std_logic;
     signal full     : std_logic;
@@ -61,8 +65,8 @@ architecture rtl of start_queue is
     signal leaves   : std_logic;
     signal enters   : std_logic;
     signal finishes : std_logic;
-    signal head     : tick_t;
-    signal begun    : tick_t;
+    signal replaces : std_logic;
+    signal behind   : tick_t;
     signal age      : unsigned(tick_width_c - 1 downto 0);
 
     signal valid_now   : std_logic := '0';
@@ -83,10 +87,10 @@ begin
 
     open_now <= or count;
     full     <= count(index_bits_c);
-    head     <= memory(to_integer(oldest));
-    -- With nothing open, a start and a stop at once are a latency of 0.
-    begun <= head when open_now = '1' else tick;
-    age   <= unsigned(tick) - unsigned(begun);
+    age      <= unsigned(tick) - unsigned(head);
+    replaces <= leaves or not open_now;
+    behind   <= memory(to_integer(second)) when count > 1 else
+                tick;
 
     leaves   <= enable and open_now and (stop or gives_up);
     enters   <= enable and start and (leaves or (open_now and not full) or (not open_now and not stop));
@@ -122,7 +126,10 @@ begin
                 free <= free + 1;
             end if;
             if leaves = '1' then
-                oldest <= oldest + 1;
+                second <= second + 1;
+            end if;
+            if replaces = '1' then
+                head <= behind;
             end if;
             if enters = '1' and leaves = '0' then
                 count <= count + 1;
@@ -131,7 +138,7 @@ begin
             end if;
             if enable = '0' then
                 free   <= (others => '0');
-                oldest <= (others => '0');
+                second <= to_unsigned(1, index_bits_c);
                 count  <= (others => '0');
             end if;
         end if;
@@ -147,12 +154,18 @@ begin
             missed_now  <= enable and ((start and full and not leaves) or gives_up);
             expired_now <= enable and gives_up;
             valid_now   <= finishes;
-            started_now <= begun;
+            started_now <= head;
             sample_now  <= std_logic_vector(age(latency_width_g - 1 downto 0));
             beyond_now  <= '0';
             if (or age(tick_width_c - 1 downto latency_width_g)) = '1' then
                 sample_now <= (others => '1');
                 beyond_now <= '1';
+            end if;
+            -- With nothing open, a start and a stop at once are a latency of 0.
+            if open_now = '0' then
+                started_now <= tick;
+                sample_now  <= (others => '0');
+                beyond_now  <= '0';
             end if;
         end if;
 
@@ -160,7 +173,28 @@ begin
 
     watchdog : if watchdog_g generate
 
-        gives_up <= open_now and not stop and (or timeout) and to_bit(age >= unsigned(timeout));
+        -- When the oldest is given up, known beforehand as well, and the distance to it.
+        signal watches  : std_logic := '0';
+        signal deadline : unsigned(tick_width_c - 1 downto 0) := (others => '0');
+        signal late     : unsigned(tick_width_c - 1 downto 0);
+
+    begin
+
+        late     <= unsigned(tick) - deadline;
+        gives_up <= open_now and not stop and watches and not late(tick_width_c - 1);
+
+        look_ahead : process (clk) is
+        begin
+
+            if rising_edge(clk) then
+                watches  <= or timeout;
+                deadline <= unsigned(head) + unsigned(timeout);
+                if replaces = '1' then
+                    deadline <= unsigned(behind) + unsigned(timeout);
+                end if;
+            end if;
+
+        end process look_ahead;
 
     end generate watchdog;
 
