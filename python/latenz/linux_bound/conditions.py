@@ -45,6 +45,7 @@ def conditions(
     runs: Sequence[Windows],
     saturations: Sequence[Saturation],
     claimed: Preemption | None = None,
+    bound_ns: int | None = None,
 ) -> tuple[Condition, ...]:
     """Return the state of each condition over all runs.
 
@@ -52,9 +53,10 @@ def conditions(
         runs: Whose windows the bound is made of.
         saturations: Of each.
         claimed: How the kernel preempts as the user says; None: as its configuration says.
+        bound_ns: The bound that they give together; None if there is none.
     """
     found = (
-        _maxima(saturations),
+        _maxima(runs, saturations, bound_ns),
         _priority(runs),
         _events(runs),
         _stolen(runs),
@@ -70,8 +72,13 @@ def conditions(
 _Judged = tuple[State, bool, str]
 
 
-def _maxima(saturations: Sequence[Saturation]) -> _Judged:
+def _maxima(
+    runs: Sequence[Windows], saturations: Sequence[Saturation], bound_ns: int | None
+) -> _Judged:
     reasons = [reason for each in saturations for reason in each.reasons]
+    seen_ns = max((run.longest_latency_ns for run in runs), default=0)
+    if bound_ns is not None and seen_ns > bound_ns:
+        reasons.insert(0, f"a wake-up of {seen_ns:,} ns exceeds the bound of {bound_ns:,} ns")
     if reasons:
         return "violated", True, _joined(reasons)
     return (

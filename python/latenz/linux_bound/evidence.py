@@ -242,7 +242,7 @@ def linux_bound(
         made,
         _sites(observations),
         max(seen),
-        conditions(all_windows, [each.saturation for each in observations], claimed),
+        conditions(all_windows, [each.saturation for each in observations], claimed, made.bound_ns),
         matrix,
     )
 

@@ -162,6 +162,22 @@ def test_interrupts_that_all_begin_at_once_leave_no_bound(tmp_path):
     assert Steps.of([(0, 5)], 0)(1) > 10**10
 
 
+def test_a_bound_below_what_was_seen_is_never_relied_on(tmp_path):
+    """Of a file whose terms were damaged, or cut out: its blocks of wake-ups tell otherwise."""
+    path = tmp_path / "trace.txt"
+    path.write_text(kernel(0)[1])
+    told = json.loads(windows_of_trace(path, "rt")[0].model_dump_json())
+    told |= {"trace": None, "time_base": "virtual"}
+    for term in told["terms"].values():
+        term["longest_ns"] = 0
+    told["interrupts"]["steps"] = []
+    (tmp_path / "windows.json").write_text(json.dumps(told))
+    found = linux_bound(observations_of([tmp_path]))
+    assert found.bound.bound_ns < found.longest_ns
+    assert conditions(found)["C1"].state == "violated"
+    assert found.is_open
+
+
 def test_an_nmi_is_named(tmp_path):
     lines = kernel(0)[1].splitlines()
     at = len(lines) // 2
