@@ -36,7 +36,7 @@ def sources_in(folder: Path) -> dict[Side, Path]:
         BadInput: One is missing.
     """
     if not folder.is_dir():
-        raise BadInput("is no folder", str(folder), "name one with a53.cpp and r5.cpp")
+        raise BadInput("is not a folder", str(folder), "name one with a53.cpp and r5.cpp")
     return {side: _source_of(folder, side) for side in SIDES}
 
 
