@@ -83,7 +83,7 @@ VARIANTS = (
     Variant(
         "snapshot with sums", generics={**PUBLISHED, "snapshot_g": True, "sums_g": True}, placed=1
     ),
-    Variant("every addition", generics=ALL_ADDITIONS),
+    Variant("every addition", generics=ALL_ADDITIONS, placed=1),
     Variant(
         "every addition, 48 bit, policy queue of 16",
         generics={**ALL_ADDITIONS, "latency_width_g": 48, "overlap_policy_g": "queue"},
