@@ -159,7 +159,7 @@ class CpuWindows {
   };
 
   void forget(const char* why, std::uint64_t count);
-  void run(const Step& step, std::int64_t after, const Step* next);
+  void run(const Step& told, std::int64_t after, const Step* next);
   [[nodiscard]] bool is_interrupt(const Step& step) const;
   [[nodiscard]] Entry entry_at(const Step& step, const Gaps& gaps) const;
   void begin_frame(const Step& step, const Gaps& gaps);
