@@ -19,7 +19,10 @@ package body observed is
 
     type notes_t is protected
 
-        procedure add (place : natural; value : boolean);
+        procedure add (
+            place : natural;
+            value : boolean
+        );
 
     end protected notes_t;
 
@@ -27,7 +30,10 @@ package body observed is
 
         variable noted : noted_t := (others => (others => false));
 
-        procedure add (place : natural; value : boolean) is
+        procedure add (
+            place : natural;
+            value : boolean
+        ) is
             file notes    : text;
             variable note : line;
         begin
