@@ -304,11 +304,11 @@ std::int64_t ThreadCycles::due_of_timer(const Event& event, std::int64_t t_ns) {
   const std::int64_t own_late_ns = std::int64_t{late} << late_unit_bits;
   const std::int64_t ahead_ns = event.a + own_late_ns - event.t_ns;
   if (std::abs(ahead_ns) < same_ns) return due_ns;
-  const std::optional<std::int64_t> before_ns = clock_ahead_ns_;
+  const std::int64_t before_ns = clock_ahead_ns_.value_or(ahead_ns);
   clock_ahead_ns_ = ahead_ns;
-  const bool is_set = before_ns && std::abs(ahead_ns - *before_ns) > apart_ns;
-  if (is_set) clock_step_ns_ = ahead_ns - *before_ns;
-  if (clock_step_ns_ < 0) return event.a - *before_ns;
+  const bool is_set = std::abs(ahead_ns - before_ns) > apart_ns;
+  if (is_set) clock_step_ns_ = ahead_ns - before_ns;
+  if (clock_step_ns_ < 0) return event.a - before_ns;
   // Our own readings of the clock are closer, but may be from before it was set. Set forward, it
   // makes timers due in the past: a cycle is at most as late as the one before has begun.
   const std::int64_t by_event_ns = event.a - ahead_ns;
@@ -579,38 +579,44 @@ ThreadCycles& CycleBuilder::watch(std::int32_t tid, bool is_deadline) {
 
 void CycleBuilder::event(const Event& event) {
   const auto found = threads_.find(event.tid);
-  const bool is_switch = event.kind == EventKind::in || event.kind == EventKind::out ||
-                         event.kind == EventKind::foreign;
-  if (is_switch) {
-    for (const auto& [tid, thread] : threads_) {
-      if (tid == event.tid || !thread->is_ready_on(event.cpu)) continue;
-      if (event.kind == EventKind::out) {
-        const int priority = found == threads_.end() ? -2 : found->second->own_priority();
-        thread->switched(event, event.tid, names_[event.tid], priority);
-      } else {
-        thread->switched(event, event.other, event.name(), static_cast<std::int32_t>(event.value));
-      }
-    }
+  ThreadCycles* const own = found == threads_.end() ? nullptr : found->second.get();
+  if (event.kind == EventKind::in || event.kind == EventKind::out ||
+      event.kind == EventKind::foreign) {
+    switched(event, own);
   }
-  if (event.kind == EventKind::frequency) {
-    Frequency& known = frequencies_[event.cpu];
-    known = {.khz = event.value, .highest_khz = std::max(known.highest_khz, event.value)};
-    for (const auto& [tid, thread] : threads_) {
-      if (thread->is_running_on(event.cpu)) thread->goes_at(known.khz, known.highest_khz);
-    }
-  }
+  if (event.kind == EventKind::frequency) clocked(event);
   if (event.kind == EventKind::fork) {
     for (const auto& [tid, thread] : threads_) thread->forked(event.tid, names_[event.tid]);
   }
-  if (found != threads_.end()) found->second->event(event, bases_);
-  if (event.kind == EventKind::in && found != threads_.end()) {
-    if (const auto known = frequencies_.find(event.cpu); known != frequencies_.end()) {
-      found->second->goes_at(known->second.khz, known->second.highest_khz);
-    }
+  if (own != nullptr) own->event(event, bases_);
+  if (own != nullptr && event.kind == EventKind::in) {
+    const auto known = frequencies_.find(event.cpu);
+    if (known != frequencies_.end()) own->goes_at(known->second.khz, known->second.highest_khz);
   }
   if (event.kind == EventKind::out) {
     if (names_.size() == most_names) names_.clear();
     names_[event.other] = event.name();
+  }
+}
+
+/// Tells the threads that are ready on a CPU who runs there now.
+void CycleBuilder::switched(const Event& event, const ThreadCycles* own) {
+  for (const auto& [tid, thread] : threads_) {
+    if (tid == event.tid || !thread->is_ready_on(event.cpu)) continue;
+    if (event.kind == EventKind::out) {
+      const int priority = own == nullptr ? -2 : own->own_priority();
+      thread->switched(event, event.tid, names_[event.tid], priority);
+    } else {
+      thread->switched(event, event.other, event.name(), static_cast<std::int32_t>(event.value));
+    }
+  }
+}
+
+void CycleBuilder::clocked(const Event& event) {
+  Frequency& known = frequencies_[event.cpu];
+  known = {.khz = event.value, .highest_khz = std::max(known.highest_khz, event.value)};
+  for (const auto& [tid, thread] : threads_) {
+    if (thread->is_running_on(event.cpu)) thread->goes_at(known.khz, known.highest_khz);
   }
 }
 

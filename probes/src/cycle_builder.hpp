@@ -276,6 +276,10 @@ class CycleBuilder {
   }
 
  private:
+  /// `own`: of the thread that the event is about, if it is watched.
+  void switched(const Event& event, const ThreadCycles* own);
+  void clocked(const Event& event);
+
   std::size_t worst_;
   ClockBases bases_;
   std::map<std::int32_t, std::unique_ptr<ThreadCycles>> threads_;
