@@ -118,7 +118,7 @@ def command(
     wish = _on_late(late, on_late, stop_late)
     folder = output or _default_folder(read.file.name)
     required = only == [chosen[0].name]
-    with Progress(wanted=not json) as progress:
+    with Progress(wanted=not json, lines=True) as progress:
         writer = run_experiment(read, folder, chosen, progress, required, kind, wish, target)
     summaries = _summaries(folder, read.file.confidence)
     accounts = writer.info.conditions

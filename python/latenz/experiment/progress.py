@@ -5,6 +5,7 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
+import typer
 from rich.progress import BarColumn, TaskProgressColumn, TimeElapsedColumn
 
 from latenz.durations import format_duration
@@ -17,13 +18,15 @@ class Progress:
 
     Args:
         wanted: False shows nothing, as when standard error is not a terminal.
+        lines: Where it is none, tell of each measurement in a line, for logs.
 
     Attributes:
         visible: Whether anything is shown.
     """
 
-    def __init__(self, wanted: bool) -> None:
+    def __init__(self, wanted: bool, *, lines: bool = False) -> None:
         self.visible = wanted and sys.stderr.isatty()
+        self._lines = lines and wanted and not self.visible
         self._bar = progress_bar(
             "{task.description}",
             BarColumn(),
@@ -60,6 +63,9 @@ class Progress:
     def measuring(self, label: str, planned_ns: int) -> None:
         """Show the condition that is measured next."""
         self._label, self._planned_s, self._began = label, planned_ns / 1e9, time.monotonic()
+        if self._lines:
+            lasts = format_duration(planned_ns)
+            typer.echo(f"latenz: {label} begins, {lasts} planned", err=True)
         self.update("starting", None)
 
     def update(self, phase: str, maximum_ns: int | None) -> None:

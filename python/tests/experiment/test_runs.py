@@ -221,8 +221,8 @@ def test_oslat(place):
 def test_repetitions_are_interleaved_and_named(place):
     text = EXPERIMENT.replace("seed = 11", "seed = 3\nrepetitions = 2")
     again = IDLE.replace('"idle"', '"again"')
-    code, out, _ = run(place, text + IDLE + again, "--duration", "300 ms", "--json")
-    assert code == 0
+    code, out, err = run(place, text + IDLE + again, "--duration", "300 ms", "--json")
+    assert (code, err) == (0, "")
     conditions = json.loads(out)["conditions"]
     assert [(each["condition"], each["repetition"]) for each in conditions] == interleave(
         ["idle", "again"], 2, 3
@@ -332,8 +332,9 @@ def test_a_load_that_dies_is_told(place):
 
 def test_what_cannot_be_measured_is_listed_and_the_rest_goes_on(place, refused):
     absent = IDLE.replace('"idle"', '"cobalt"').replace('"cyclictest"', '"xenomai-latency"')
-    code, out, _ = run(place, EXPERIMENT + absent + IDLE, "--duration", "300 ms")
+    code, out, err = run(place, EXPERIMENT + absent + IDLE, "--duration", "300 ms")
     assert code == 3, "one condition has shown nothing"
+    assert re.fullmatch(r"latenz: idle begins, [0-9.]+ m?s planned\n", err), "a line a measurement"
     assert "cobalt: not measured: this kernel has no Xenomai" in out
     assert f"idle/cpu{min(os.sched_getaffinity(0))}" in out
 
