@@ -431,7 +431,7 @@ def test_records_hold_every_irq(tmp_path: Path) -> None:
         (("--irqs", "0"), "is not a number of interrupts"),
         (("--irqs", "5", "--arrivals", "x.csv"), "exclude each other"),
         (("--arrivals", "nowhere.csv"), "there is no such file"),
-        (("--latency-from", "bottom"), "is no place where latencies begin"),
+        (("--latency-from", "bottom"), "is not a known place where latencies begin"),
         (("--records", "/nowhere/x.parquet"), "cannot be written"),
     ],
 )

@@ -82,9 +82,15 @@ MISTAKES = [
         "stressor.heavy.instances",
         "greater than or equal to 1",
     ),
-    ("instances = 8", 'method = "; reboot"', 11, "stressor.heavy.method", "no name of a stress-ng"),
+    (
+        "instances = 8",
+        'method = "; reboot"',
+        11,
+        "stressor.heavy.method",
+        "not a name of a stress",
+    ),
     ('"none", "heavy"', '"none", "heavi"', 14, "matrix.stressor", "did you mean 'heavy'?"),
-    ('"fast", "oslat"', '"quick", "oslat"', 15, "matrix.probe", "is not a probe"),
+    ('"fast", "oslat"', '"quick", "oslat"', 15, "matrix.probe", "is not a known probe"),
     ("[matrix]", '[matrix]\nbench = ["moon"]', 14, "matrix.bench", "choose one of: host"),
     ("[matrix]", '[matrix]\nstack = ["xen"]', 14, "matrix.stack", "choose one of: linux"),
     ("[matrix]", '[matrix]\nname = "{prob}"', 14, "matrix.name", "{stressor}, {probe}"),
@@ -165,7 +171,7 @@ def test_unreadable_files(tmp_path):
     ):
         with pytest.raises(BadInput, match=says):
             Experiment.read(tmp_path / name)
-    with pytest.raises(BadInput, match="no regular file"):
+    with pytest.raises(BadInput, match="not a regular file"):
         Experiment.read(Path("/dev/zero"))
     (tmp_path / "large.toml").write_bytes(b"#" * ((1 << 20) + 1))
     with pytest.raises(BadInput, match="larger than 1 MiB"):
@@ -209,9 +215,9 @@ def test_stacks_that_do_not_run_on_another_bench_are_no_mistake_of_the_file(tmp_
         "xen": "the stack xen does not run on mps3-an536, only on virt, zcu102",
         "real-time": None,
     }
-    with pytest.raises(BadInput, match=r"xen.* is not a stack of bench mps3-an536"):
+    with pytest.raises(BadInput, match=r"xen.* is not a known stack of bench mps3-an536"):
         read(tmp_path, ON_BOARDS.replace('"virt"', '"mps3-an536"'))
-    with pytest.raises(BadInput, match="'moon' is not a stack of bench mps3-an536"):
+    with pytest.raises(BadInput, match="'moon' is not a known stack of bench mps3-an536"):
         read(tmp_path, ON_BOARDS.replace('stack = "xen"', 'stack = "moon"'), bench="mps3-an536")
 
 

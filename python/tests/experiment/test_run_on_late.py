@@ -79,9 +79,9 @@ def test_nothing_happens_below_the_limit(tmp_path):
         (("--late", "1ms"), "--late: does nothing by itself"),
         (("--late", "-1ms", "--stop-late"), "--late"),
         (("--late", "soon", "--stop-late"), "--late"),
-        (("--late", "1ms", "--on-late", "no-such-program x"), "no program that can be run"),
+        (("--late", "1ms", "--on-late", "no-such-program x"), "not a program that can be run"),
         (("--late", "1ms", "--on-late", "sh -c 'x"), "cannot be split into words"),
-        (("--late", "1ms", "--on-late", ""), "no program that can be run"),
+        (("--late", "1ms", "--on-late", ""), "not a program that can be run"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_written(tmp_path, options, expected):

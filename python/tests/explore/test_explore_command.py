@@ -170,7 +170,7 @@ def test_a_partition_may_give_away_what_it_can_spare(latenz, system, tmp_path):
         (["{system}", *SMALL, "--share=P1=0%"], "'P1' cannot need 0%"),
         (["{system}", *SMALL, *["--share=P1=10%"] * 2], "'P1' has two shares"),
         (["{system}", *SMALL, "--candidates=0"], "--candidates: 0 is not a number of candidates"),
-        (["{system}", *SMALL, "--mode=fast"], "--mode: 'fast' is not a mode"),
+        (["{system}", *SMALL, "--mode=fast"], "--mode: 'fast' is not a known mode"),
         (["{system}", *SMALL, "-o", "{system}"], "cannot be written (Not a directory)"),
         (["{system}", *SMALL, "-o", "{folder}"], "is not empty; name a new folder with -o"),
         (["--resume={folder}"], "holds no plan.json; name a folder of latenz explore"),

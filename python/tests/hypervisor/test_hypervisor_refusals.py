@@ -219,7 +219,7 @@ def test_the_command_line_refuses_in_one_line(tmp_path):
     system.write_text(SOUND)
     for arguments, says in (
         (["run", system, "--bench", "host"], "--bench: 'host' is not a bench for the hypervisor"),
-        (["run", system, "--mode", "fast"], "--mode: 'fast' is not a mode"),
+        (["run", system, "--mode", "fast"], "--mode: 'fast' is not a known mode"),
         (["run", tmp_path / "none.toml"], "there is no such file"),
         (["run", system, "-o", tmp_path], "exists and is not empty"),
         (["build", system], "Missing option"),

@@ -475,7 +475,7 @@ def test_unreadable_files(tmp_path):
     with pytest.raises(BadInput, match="cannot be read"):
         importers.read(tmp_path / "absent")
     assert "the file is empty" in refusal(tmp_path, "")
-    assert "no format" in refusal(tmp_path, "x", format_name="pdf")
+    assert "not a format" in refusal(tmp_path, "x", format_name="pdf")
     deep = '{"resolution_in_ns": 0, "thread": ' + "[" * 100_000
     assert "is not readable JSON" in refusal(tmp_path, deep)
 

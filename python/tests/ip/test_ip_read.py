@@ -445,7 +445,7 @@ def test_wrong_options_are_one_line(tmp_path):
         (("read", "unix:/nowhere", "-o", tmp_path / "a"), "no board answers"),
         (("read", "sim:latency_bench", "--samples", 0, "-o", tmp_path / "a"), "at least 1"),
         (("replay", tmp_path / "none.vcd", "-o", tmp_path / "a"), "no such file"),
-        (("replay", __file__, "--overlap", "never", "-o", tmp_path / "a"), "no overlap policy"),
+        (("replay", __file__, "--overlap", "never", "-o", tmp_path / "a"), "not an overlap policy"),
     ):
         answer = latenz("ip", *arguments, code=2)
         assert reason in answer.stderr

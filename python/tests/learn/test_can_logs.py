@@ -101,7 +101,7 @@ def test_mistakes(tmp_path: Path) -> None:
     broken = CANDUMP.replace("0F6#", "0F6 ")
     with pytest.raises(BadInput, match="is not a frame"):
         read_activations(written(tmp_path, broken))
-    with pytest.raises(BadInput, match="no event of CAN"):
+    with pytest.raises(BadInput, match="not an event of CAN"):
         read_activations(written(tmp_path, CANDUMP), event="irq")
     with pytest.raises(BadInput, match="holds no activation"):
         read_activations(written(tmp_path, "base hex  timestamps absolute\n"))

@@ -304,7 +304,7 @@ def test_what_is_no_trace_is_refused(tmp_path, content, expected):
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BadInput, match="no regular file"):
+    with pytest.raises(BadInput, match="not a regular file"):
         open_trace(tmp_path / "pipe")
 
 
