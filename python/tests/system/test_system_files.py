@@ -174,7 +174,7 @@ MISTAKES = [
     ('{ distances = ["100 us", "5 ms"] }', '"1 ms"', 25, "source[1].monitor", "keys of: distances"),
     ("  0,", "  -5,", 35, "source[2].arrival.distances[1]", "is -5 ns; give 0 ns or more"),
     ('kind = "distances"', "", 33, "source[2].arrival", "the key 'kind' is missing"),
-    ('kind = "distances"', "kind = 5", 34, "source[2].arrival.kind", "is not a kind"),
+    ('kind = "distances"', "kind = 5", 34, "source[2].arrival.kind", "is not a known kind"),
     ('  "1 ms",', "  0,", 35, "source[2].arrival.distances", "every distance is 0"),
     ("seed = 3", "seed = -3", 45, "source[3].arrival.seed", "is -3; give 0 or more"),
     ("seed = 3", "seed = 1.5", 45, "source[3].arrival.seed", "1.5 is wrong; input should be"),

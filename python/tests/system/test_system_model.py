@@ -101,7 +101,7 @@ MISTAKES = [
     ),
     (
         lambda: replace(SOUND, sources=(replace(CAN, partition="p1"),)),
-        "System.sources[0].partition: 'p1' has no slot for the bottom handler of 'can'; there is",
+        "System.sources[0].partition: 'p1' has no slot for the bottom handler of 'can'; choose",
     ),
     (
         lambda: replace(SOUND, slots=(*SOUND.slots, Slot("P3", 50_000))),

@@ -164,7 +164,7 @@ source = "x"
         ),
         (
             ENTRY + 'probe = { kind = "fiel", path = "/a" }\nwanted = { equals = "" }',
-            "host.toml:10: entry[1].probe.kind: 'fiel' is not a kind; did you mean 'file'?",
+            "host.toml:10: entry[1].probe.kind: 'fiel' is not a known kind; did you mean 'file'?",
         ),
         (ENTRY + 'probe = { kind = "manual" }\nwhen = ["intle"]', "'intle' is not a condition"),
         (ENTRY + 'probe = { kind = "manual" }\nsupersedes = ["a-c"]', "'a-c' is not an entry"),
