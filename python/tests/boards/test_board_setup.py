@@ -69,7 +69,7 @@ def test_unknown_groups_and_options_are_named():
         (
             ["bords"],
             "there is no group bords; choose one of: base agent cluster boards vm hdl mdf test"
-            " fuzz release",
+            " bench fuzz release",
         ),
         (["base", "--all"], "--all is not known; the only option is --packages"),
     ):

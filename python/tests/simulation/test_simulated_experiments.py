@@ -265,14 +265,20 @@ MISTAKES = [
     ("seed = 3", "learn = { allow = 0 }", 8, "probe.gateway.learn", "greater than 0"),
     ('bench = "simulation"\n', "", 12, "condition[1].probe", "does not run on bench 'host'"),
     ('"gateway"\n\n', '"cyclictest"\n\n', 13, "condition[1].probe", "does not run on bench"),
-    ('"gateway"\n\n', '"simulation"\n\n', 13, "condition[1].probe", "'simulation' is not a probe"),
+    (
+        '"gateway"\n\n',
+        '"simulation"\n\n',
+        13,
+        "condition[1].probe",
+        "'simulation' is not a known probe",
+    ),
     ('bench = "simulation"', 'bench = "simulator"', 12, "condition[1].bench", "did you mean"),
     (
         'probe = "gateway"\n',
         'probe = "gateway"\nstack = "linux"\n',
         14,
         "condition[1].stack",
-        "'linux' is not a stack of bench simulation",
+        "'linux' is not a known stack of bench simulation",
     ),
     (
         'probe = "gateway"\n',
