@@ -1,7 +1,6 @@
 """Code coverage: how gcov's counts are read, and one small entity from the compiler on."""
 
 import json
-import shutil
 
 import pytest
 
@@ -41,7 +40,6 @@ def test_a_share_below_the_bar_is_told() -> None:
 
 @pytest.mark.long
 @pytest.mark.proofs
-@pytest.mark.skipif(not shutil.which("ghdl-gcc"), reason="no ghdl-gcc")
 def test_all_of_the_feedback_register_is_reached() -> None:
     row = measure.measured(["linear_feedback_register"])["linear_feedback_register"]
     assert (row.missed_lines, row.missed_branches) == ((), ())
