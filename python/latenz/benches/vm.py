@@ -1,5 +1,6 @@
 """The bench `vm`: virtual machines under KVM, here, on an emulated host, or without KVM."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,9 +17,37 @@ if TYPE_CHECKING:
     from latenz.traces.recording import Recorded
     from latenz.vm.settings import VmSettings
 
+NESTED = "kvm-in-tcg"
+"""Real KVM on an emulated host, in virtual time."""
 _NESTED_S = 90
 _NESTED_FOR_VIRTUAL = 25
 _NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class MachineSetup:
+    """What is measured in, and how it runs.
+
+    Attributes:
+        settings: The machine, as it is asked for.
+        accelerator: `kvm`, `tcg` or `kvm-in-tcg`.
+        reason: Why not by this host's KVM; empty with it.
+        of_host: Ids of tunings that are asked for of its host.
+        load_on_host: The load runs on the emulated host, beside the machine.
+        without_machine: The emulated host itself is measured.
+    """
+
+    settings: "VmSettings"
+    accelerator: str
+    reason: str = ""
+    of_host: tuple[str, ...] = ()
+    load_on_host: bool = False
+    without_machine: bool = False
+
+    @property
+    def time_base(self) -> TimeBase:
+        """What time means there."""
+        return TimeBase.SILICON if self.accelerator == "kvm" else TimeBase.VIRTUAL
 
 
 class Vm(Bench):
@@ -26,7 +55,7 @@ class Vm(Bench):
 
     name = "vm"
     stacks = ("vm",)
-    engines = ("wakeup", "cyclictest")
+    engines = ("wakeup", "cyclictest", "robot")
     loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all")
     traces = True
 
@@ -64,7 +93,15 @@ class Vm(Bench):
 
     def planned_ns(self, condition: "Condition") -> int:
         """Return about how long booting and measuring take."""
-        return nested_planned_ns(condition)
+        return _nested_planned_ns(condition)
+
+    def setup(self, condition: "Condition") -> MachineSetup:
+        """Return the machine that a condition's stack asks for, by what works here.
+
+        Raises:
+            BadInput: A tuning is none, or the machine cannot run as it is asked for.
+        """
+        return _setup(_stack(condition))
 
     def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
         """Run the machine, store the sample sets, and return an account."""
@@ -76,16 +113,56 @@ class Vm(Bench):
                 "name": condition.engine.engine,
                 "settings": condition.engine.model_dump(),
             },
-            "stack": _stack(condition).model_dump(),
+            **({"stack": condition.system.model_dump()} if condition.system else {}),
             "load": {"name": condition.load.kind, "settings": condition.load.model_dump()},
         }
         try:
-            return {**_measured(assignment, watch, known), **known}
+            setup = self.setup(condition)
+            known |= {"accelerator": setup.accelerator, "accelerator_reason": setup.reason}
+            measured = _nested if setup.accelerator == NESTED else _here
+            return {**measured(assignment, watch, known, setup), **known}
         except BadInput as mistake:
             return {"state": "failed", "reason": str(mistake), **known}
 
 
-def nested_planned_ns(condition: "Condition") -> int:
+class OneMachine(Vm):
+    """Measures every condition in the machine that it is given."""
+
+    def __init__(self, setup: MachineSetup) -> None:
+        self._setup = setup
+
+    def trace_obstacle(self, kind: TraceKind) -> Obstacle | None:
+        """Return that this host, whose KVM runs the machine, has no tracer."""
+        from latenz.traces.ring import obstacle
+
+        on_host = kind == "causes" and self._setup.accelerator == "kvm"
+        return obstacle() if on_host else super().trace_obstacle(kind)
+
+    def obstacle(self, condition: "Condition") -> Obstacle | None:  # noqa: ARG002
+        """Return what this host lacks for the machine."""
+        from latenz.vm.host import check_host
+
+        try:
+            if self._setup.accelerator != NESTED:
+                check_host(self._setup.settings)
+        except BadInput as mistake:
+            return Obstacle(str(mistake))
+        return None
+
+    def planned_ns(self, condition: "Condition") -> int:
+        """Return about how long booting and measuring take."""
+        from latenz.vm.run import planned_ns
+
+        if self._setup.accelerator == NESTED:
+            return _nested_planned_ns(condition)
+        return planned_ns(self._setup.settings, condition)
+
+    def setup(self, condition: "Condition") -> MachineSetup:  # noqa: ARG002
+        """Return the machine."""
+        return self._setup
+
+
+def _nested_planned_ns(condition: "Condition") -> int:
     """Return about how long a measurement on an emulated host takes, boot included."""
     virtual_s = -(-condition.duration_ns // _NS)
     return (_NESTED_S + _NESTED_FOR_VIRTUAL * virtual_s) * _NS
@@ -123,45 +200,46 @@ def _stack(condition: "Condition") -> VmStackSettings:
     return cast(VmStackSettings, condition.system)
 
 
-def _measured(assignment: Assignment, watch: Watch, known: dict[str, Any]) -> dict[str, Any]:
-    """Measure by the accelerator that the stack asks for."""
-    stack = _stack(assignment.condition)
-    settings, wanted = machine(stack)
-    accelerator = _accelerator(stack, settings)
-    known["accelerator"] = accelerator
-    if accelerator == "kvm-in-tcg":
-        return _nested(assignment, watch, known, settings, wanted)
-    return _here(assignment, watch, known, settings, wanted, accelerator)
-
-
-def _accelerator(stack: VmStackSettings, settings: "VmSettings") -> str:
-    """Return how the machine runs: `auto` prefers what has KVM."""
+def _setup(stack: VmStackSettings) -> MachineSetup:
+    """Return what a stack asks for; `auto` prefers what has KVM."""
     from latenz.vm.acceleration import acceleration
     from latenz.vm.guest import flavour, guest
+    from latenz.vm.host import made_settings, placed
 
-    if stack.accel != "auto":
-        return stack.accel
-    found = acceleration("auto", guest(flavour(settings)).kernel)
-    return "kvm" if found.accelerator == "kvm" else "kvm-in-tcg"
+    settings, of_host = machine(stack)
+    accelerator: str = stack.accel
+    reason = ""
+    if stack.accel == "auto":
+        found = acceleration("auto", guest(flavour(settings)).kernel)
+        accelerator, reason = ("kvm" if found.accelerator == "kvm" else NESTED), found.reason
+    if accelerator == NESTED:
+        there = (stack.load_on == "host", stack.measured == "host")
+        return MachineSetup(settings, accelerator, reason, of_host, *there)
+    settings = placed(made_settings(**{**settings.model_dump(), "accelerator": accelerator}))
+    return MachineSetup(settings, accelerator, reason, of_host)
 
 
 def _nested(
-    assignment: Assignment,
-    watch: Watch,
-    known: dict[str, Any],
-    settings: "VmSettings",
-    wanted: tuple[str, ...],
+    assignment: Assignment, watch: Watch, known: dict[str, Any], setup: MachineSetup
 ) -> dict[str, Any]:
+    """Measure in a machine under real KVM, on an emulated host."""
     from latenz.vm import nested
+    from latenz.vm.run import guest_account
 
     condition, folder = assignment.condition, assignment.folder()
-    stack = _stack(condition)
+    settings = nested.placed(setup.settings)
+    left_out = sorted(setup.settings.tunings - settings.tunings)
+    known |= {
+        "settings": settings.model_dump(mode="json"),
+        "without_effect": dict.fromkeys(left_out, "a real host"),
+        "boot_wall_ns": None,
+    }
     wish = nested.Wish(
-        nested.placed(settings),
-        Job("vm", condition, folder, assignment.metadata(TimeBase.VIRTUAL)),
-        wanted,
-        load_on_host=stack.load_on == "host",
-        without_machine=stack.measured == "host",
+        settings,
+        Job("vm", condition, folder, assignment.metadata(setup.time_base)),
+        setup.of_host,
+        load_on_host=setup.load_on_host,
+        without_machine=setup.without_machine,
         trace=assignment.trace is not None,
     )
     try:
@@ -169,40 +247,46 @@ def _nested(
     except nested.Stopped:
         return {"state": "interrupted", "reason": "stopped before the machine sent anything"}
     known |= found.account
+    if not setup.without_machine:
+        known["guest"] = guest_account(folder / "received", settings.measured_cpu)
     stored = _store(assignment, found.sets)
-    return {"state": "measured", "sample_sets": stored, **_explained(assignment, found.recorded())}
+    told = _explained(assignment, found.recorded())
+    return {"state": "measured", "sample_sets": stored, **told}
 
 
-def _explained(assignment: Assignment, recorded: "Recorded | None") -> dict[str, Any]:
-    """Return why the worst moments of what was recorded were late; nothing if nothing was."""
+def _explained(
+    assignment: Assignment, recorded: "Recorded | None", note: str | None = None
+) -> dict[str, Any]:
+    """Return why the worst moments of what was recorded were late; nothing if nobody asked."""
     from latenz.traces.recording import explained
 
-    return explained(recorded, assignment.writer.folder) if recorded else {}
+    if assignment.trace is None:
+        return {}
+    if recorded is None:
+        return {"traces": [], "causes": [], "trace_notes": ["nothing was recorded"]}
+    told = explained(recorded, assignment.writer.folder)
+    if note:
+        told["trace_notes"] = [note, *told["trace_notes"]]
+    return told
+
+
+_GUEST_ALONE = "emulation has no exits, and time of its own: only the guest was recorded"
 
 
 def _here(
-    assignment: Assignment,
-    watch: Watch,
-    known: dict[str, Any],
-    settings: "VmSettings",
-    wanted: tuple[str, ...],
-    accelerator: str,
+    assignment: Assignment, watch: Watch, known: dict[str, Any], setup: MachineSetup
 ) -> dict[str, Any]:
     """Measure in a machine that this host runs, by KVM or by counting instructions."""
     from latenz.vm.guest import flavour, guest
-    from latenz.vm.host import made_settings, placed
     from latenz.vm.run import measure
 
-    settings = placed(made_settings(**{**settings.model_dump(), "accelerator": accelerator}))
-    silicon = accelerator == "kvm"
-    base = TimeBase.SILICON if silicon else TimeBase.VIRTUAL
-    job = Job("vm", assignment.condition, assignment.folder(), assignment.metadata(base))
-    notes = _not_in_effect(wanted) if silicon else []
-    made = guest(flavour(settings))
+    metadata = assignment.metadata(setup.time_base)
+    is_silicon = setup.time_base is TimeBase.SILICON
+    notes = _not_in_effect(setup.of_host) if is_silicon else []
     found = measure(
-        settings,
-        made,
-        job,
+        setup.settings,
+        guest(flavour(setup.settings)),
+        Job("vm", assignment.condition, assignment.folder(), metadata),
         trace=assignment.trace is not None,
         stopped=lambda: watch.stopped,
         tell=lambda phase: _tell(watch, phase),
@@ -210,7 +294,7 @@ def _here(
     known |= found.account
     stored = _store(assignment, [_noted(each, notes) for each in found.sets])
     told = {"reason": found.trouble} if found.trouble else {}
-    told |= _explained(assignment, found.recorded)
+    told |= _explained(assignment, found.recorded, None if is_silicon else _GUEST_ALONE)
     state = "interrupted" if found.stopped else "failed" if found.trouble else "measured"
     return {"state": state, "sample_sets": stored, "notes": notes, **told}
 

@@ -127,7 +127,7 @@ def command(
         _print_json(folder, writer.info.status, writer.info.seed, accounts, summaries, targets)
     else:
         print_targets(chosen, writer.info.environment)
-        _print_tables(folder, accounts, [*summaries, *_published(read.file.published)])
+        print_tables(folder, accounts, [*summaries, *_published(read.file.published)])
         for name in read.file.published:
             typer.echo(f"notes on the published values: latenz published {name}")
     return _exit_code(writer.info.status, accounts, exit_code(summaries, None, accept_emulated))
@@ -263,7 +263,8 @@ def _print_json(
     typer.echo(json_module.dumps(document))
 
 
-def _print_tables(folder: Path, accounts: list[dict[str, Any]], summaries: "list[Summary]") -> None:
+def print_tables(folder: Path, accounts: list[dict[str, Any]], summaries: "list[Summary]") -> None:
+    """Print what a run found, as `latenz run` ends with it."""
     from latenz.robot_account import controls
     from latenz.show import print_controls, print_summaries
 

@@ -9,7 +9,8 @@ from latenz.commands import Force
 from latenz.commands.judging import AcceptEmulated, Globs, Limits, asked_deadlines
 
 if TYPE_CHECKING:
-    from latenz.model import Deadline
+    from latenz.benches.vm import MachineSetup
+    from latenz.measuring.condition import Condition
     from latenz.stacks.base import Job
     from latenz.vm.guest import Guest
     from latenz.vm.settings import VmSettings
@@ -215,8 +216,8 @@ def run(
 
     Example: latenz vm run --load stress-ng-cpu --duration 10s --deadline 50us -o results/vm
     """
-    from latenz.commands.vm_run import NESTED, Plan, check, code, measured
-    from latenz.vm.host import check_devices
+    from latenz.benches.vm import NESTED, MachineSetup
+    from latenz.commands.vm_run import measured
 
     deadlines = tuple(asked_deadlines(deadline, for_))
     is_nested = accelerator == NESTED
@@ -236,14 +237,13 @@ def run(
     )
     name = "tuned" if tuned and not (with_ or without or kernel) else "default"
     name = name if name == "tuned" or not (with_ or without or kernel or tuned) else "chosen"
-    job = _job(output, name, engine, load, duration, period, deadlines)
+    condition = _condition(name, engine, load, duration, period)
     if is_nested:
-        plan = Plan(wanted, None, "KVM on an emulated host was asked for", job, trace)
+        _check_nested(wanted)
+        setup = MachineSetup(wanted, NESTED, "KVM on an emulated host was asked for")
     else:
-        check_devices(wanted)  # before a guest is made for it, which may take minutes
-        plan = Plan(*_accelerated(wanted, accelerator), job, trace)
-    check(plan)  # what is refused leaves no folder behind
-    return code(*measured(plan, json), accept_emulated)
+        setup = _accelerated(wanted, accelerator)
+    return measured(setup, condition, deadlines, output, trace, json, accept_emulated)
 
 
 def _settings(
@@ -340,15 +340,41 @@ def _kernel(name: str | None) -> Any:
     return name
 
 
-def _accelerated(wanted: "VmSettings", accelerator: str) -> "tuple[VmSettings, Guest, str]":
-    """Return the machine by what works here, what it boots, and why it is emulated if it is."""
+def _accelerated(wanted: "VmSettings", accelerator: str) -> "MachineSetup":
+    """Return the machine by what works here, and why it is emulated if it is.
+
+    Raises:
+        BadInput: This host lacks something, or KVM was asked for and does not work.
+    """
+    from latenz.benches.vm import MachineSetup
     from latenz.vm.acceleration import Wanted, acceleration
     from latenz.vm.guest import flavour
+    from latenz.vm.host import check_devices, check_host
 
-    made = _guest(flavour(wanted))
+    check_devices(wanted)  # before a guest is made for it, which may take minutes
     asked: Wanted = "kvm" if accelerator == "kvm" else "tcg" if accelerator == "tcg" else "auto"
-    found = acceleration(asked, made.kernel)
-    return wanted.model_copy(update={"accelerator": found.accelerator}), made, found.reason
+    found = acceleration(asked, _guest(flavour(wanted)).kernel)
+    settings = wanted.model_copy(update={"accelerator": found.accelerator})
+    check_host(settings)
+    return MachineSetup(settings, found.accelerator, found.reason)
+
+
+def _check_nested(settings: "VmSettings") -> None:
+    """Refuse what this host has and an emulated one has not.
+
+    Raises:
+        BadInput: The machine asks for such a device.
+    """
+    from latenz.errors import BadInput
+
+    given = {
+        "--disk": settings.disk,
+        "--tap": settings.tap,
+        "--passthrough": settings.passthrough,
+    }
+    for option, value in given.items():
+        if value is not None:
+            raise BadInput(f"an emulated host has no {value}", option, "leave it out")
 
 
 def _guest(kernel: Any) -> "Guest":
@@ -372,68 +398,66 @@ def _ensure() -> None:
 
 def _example_job() -> "Job":
     """Return what a printed machine measures: ten seconds without load."""
-    return _job(Path(), "tuned", "wakeup", "none", "10s", "1ms", ())
+    from latenz.model import Metadata, TimeBase
+    from latenz.stacks.base import Job
+
+    condition = _condition("tuned", "wakeup", "none", "10s", "1ms")
+    metadata = Metadata(
+        name=condition.name,
+        time_base=TimeBase.VIRTUAL,
+        bench=condition.bench,
+        stack=condition.stack,
+        stressor=condition.stressor,
+        condition=condition.name,
+    )
+    return Job(condition.bench, condition, Path(condition.name), metadata)
 
 
-def _job(
-    output: Path,
-    name: str,
-    engine: str,
-    load: str,
-    duration: str,
-    period: str,
-    deadlines: "tuple[Deadline, ...]",
-) -> "Job":
+def _condition(name: str, engine: str, load: str, duration: str, period: str) -> "Condition":
     """Return what to measure.
 
     Raises:
         BadInput: Engine, load or duration is none that runs in a guest.
     """
+    from pydantic import ValidationError
+
+    from latenz.benches.vm import Vm
     from latenz.durations import parse_duration
     from latenz.engines import ENGINES
     from latenz.errors import BadInput, closest
     from latenz.loads import STRESSORS
     from latenz.measuring.condition import Condition
-    from latenz.model import Metadata, TimeBase
-    from latenz.stacks.base import Job
 
-    engines = ("wakeup", "cyclictest", "robot")
-    loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all")
-    if engine not in engines:
+    if engine not in Vm.engines:
         what = f"{engine!r} does not measure in guests"
-        raise BadInput(what, "--engine", closest(engine, engines))
-    if load not in loads:
-        raise BadInput(f"{load!r} is not a load in guests", "--load", closest(load, loads))
+        raise BadInput(what, "--engine", closest(engine, Vm.engines))
+    if load not in Vm.loads:
+        raise BadInput(f"{load!r} is not a load in guests", "--load", closest(load, Vm.loads))
     times = {"--duration": duration, "--period": period}
     lasts = {option: parse_duration(text, option) for option, text in times.items()}
     for option, nanoseconds in lasts.items():
         if nanoseconds <= 0 or (option == "--period" and nanoseconds % 1000):
             what = f"{times[option]!r} is not a usable duration or period"
             raise BadInput(what, option, "write a number of whole microseconds, such as 1ms")
-    condition = Condition(
+    wanted = {"engine": engine, "period": lasts["--period"]}
+    try:
+        settings = ENGINES[engine].settings_type.model_validate(wanted)
+    except ValidationError as error:
+        limit = error.errors()[0]["msg"].removeprefix("Input ")
+        what = f"{period!r} is not a period of the engine {engine}"
+        raise BadInput(what, "--period", f"in nanoseconds it {limit}") from None
+    return Condition(
         name=name,
-        bench="vm",
+        bench=Vm.name,
         stack=name,
         system=None,
         stressor=load,
         load=STRESSORS[load].settings_type(kind=load),
         probe=engine,
-        engine=ENGINES[engine].settings_type.model_validate(
-            {"engine": engine, "period": lasts["--period"]}
-        ),
+        engine=settings,
         duration_ns=lasts["--duration"],
         folder=Path(),
     )
-    metadata = Metadata(
-        name=name,
-        time_base=TimeBase.VIRTUAL,
-        bench="vm",
-        stack=name,
-        stressor=load,
-        condition=name,
-        deadlines=deadlines,
-    )
-    return Job("vm", condition, output / name, metadata)
 
 
 def _print_json(document: dict[str, Any]) -> None:

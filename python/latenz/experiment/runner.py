@@ -72,7 +72,7 @@ def run_experiment(
     required: bool = False,
     trace: TraceKind | None = None,
     on_late: "OnLate | None" = None,
-    on: "TargetUrl | Target | None" = None,
+    on: "TargetUrl | Target | Bench | None" = None,
 ) -> "RunWriter":
     """Measure conditions in random order; SIGINT and SIGTERM end the run early and in order.
 
@@ -87,8 +87,8 @@ def run_experiment(
         required: The conditions were asked for by name: one that cannot be measured is an error.
         trace: Also record what the kernel does meanwhile, and for what; None: do not.
         on_late: What to do once a measurement's latency passes a limit.
-        on: The target to measure instead of this machine, which may be open already; None: this
-            machine.
+        on: The target to measure instead of this machine, which may be open already, or the bench
+            to measure on instead of those that the conditions name; None: neither.
 
     Returns:
         The closed run; its `info.status` is "complete" or "interrupted".
@@ -119,7 +119,9 @@ def _opened(bench: Bench, name: str, stack: ExitStack, *, one_of_many: bool) -> 
     return bench
 
 
-def _bench(condition: Condition, on: "TargetUrl | Target | None") -> Bench:
+def _bench(condition: Condition, on: "TargetUrl | Target | Bench | None") -> Bench:
+    if isinstance(on, Bench):
+        return on
     if on is None and not condition.target:
         return BENCHES[condition.bench]()
     from latenz.benches.target import Elsewhere, TargetBench

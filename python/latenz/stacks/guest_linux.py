@@ -43,6 +43,7 @@ from latenz.unpacking import Damaged, members
 
 if TYPE_CHECKING:
     from latenz.boards.console import Received
+    from latenz.measuring.condition import Condition
 
 RESULTS = "results.tar.gz"
 """Name of the file that the first program sends at the end."""
@@ -263,7 +264,7 @@ def output_file(job: Job) -> str:
     return Cyclictest.output_file if engine == "cyclictest" else f"{engine}.out"
 
 
-def virtual_seconds(job: Job) -> int:
+def virtual_seconds(condition: "Condition") -> int:
     """Return about how many seconds of the board's time a measurement takes, boot included."""
-    loaded = job.condition.load.kind != "none"
-    return 3 + whole_seconds(job.condition.duration_ns + loaded * job.condition.load.settle)
+    loaded = condition.load.kind != "none"
+    return 3 + whole_seconds(condition.duration_ns + loaded * condition.load.settle)

@@ -212,7 +212,7 @@ class AnyLinux(Stack[SettingsT]):
     def _limit_s(self) -> int:
         from latenz.stacks.guest_linux import virtual_seconds
 
-        return 60 + 20 * self.settings.cpus * virtual_seconds(self.job)
+        return 60 + 20 * self.settings.cpus * virtual_seconds(self.job.condition)
 
 
 _TICK_US = 10

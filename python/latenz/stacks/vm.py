@@ -1,4 +1,4 @@
-"""The stack `vm`: Linux in a virtual machine, with cyclictest or our probe in it."""
+"""The stack `vm`: Linux in a virtual machine, with cyclictest, our probe or a robot in it."""
 
 from typing import Literal
 
@@ -47,5 +47,5 @@ class Vm(StackKind):
     name = "vm"
     settings_type = VmStackSettings
     benches = ("vm",)
-    engines = ("wakeup", "cyclictest")
+    engines = ("wakeup", "cyclictest", "robot")
     loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all")

@@ -329,7 +329,7 @@ def _boots(
     tell: Callable[[str], None],
 ) -> bool:
     """Run the emulated host until it powers itself off; return whether it did, or hung."""
-    limit_s = _BOOT_LIMIT_S + 100 * guest_linux.virtual_seconds(wish.job)
+    limit_s = _BOOT_LIMIT_S + 100 * guest_linux.virtual_seconds(wish.job.condition)
     if "," in str(console):
         raise BadInput("has a comma, which QEMU's options cannot hold", str(console.parent))
     beats, pid = console.with_name(_BEATS), console.with_name(_PID)

@@ -22,6 +22,7 @@ from latenz.vm.machine import Machine
 from latenz.vm.settings import VmSettings
 
 if TYPE_CHECKING:
+    from latenz.measuring.condition import Condition
     from latenz.stacks.base import Job
     from latenz.traces.recording import Recorded, Recording
 
@@ -147,49 +148,10 @@ def _measured(
     return measured
 
 
-def measure_nested(
-    wanted: VmSettings,
-    job: "Job",
-    *,
-    trace: bool = False,
-    stopped: Callable[[], bool] = lambda: False,
-    tell: Callable[[str], None] = lambda _phase: None,
-) -> Measured:
-    """Do the same on an emulated host that has KVM, in virtual time.
-
-    Args:
-        wanted: The machine; it has one vCPU there, and no tunings that poll.
-        job: What to measure.
-        trace: Also record what both kernels do.
-        stopped: Asked now and then; True ends the measurement, with nothing.
-        tell: Called with each phase.
-
-    Raises:
-        BadInput: Something cannot be had, or nothing that can be read came back.
-    """
-    from latenz.vm import nested
-
-    job.folder.mkdir(parents=True, exist_ok=True)
-    settings = nested.placed(wanted)
-    account = {
-        "accelerator": "kvm-in-tcg",
-        "settings": settings.model_dump(mode="json"),
-        "without_effect": dict.fromkeys(sorted(wanted.tunings - settings.tunings), "a real host"),
-        "boot_wall_ns": None,
-    }
-    try:
-        found = nested.run(nested.Wish(settings, job, trace=trace), stopped, tell)
-    except nested.Stopped:
-        return Measured(stopped=True, account=account)
-    account |= found.account
-    account["guest"] = guest_account(job.folder / "received", settings.measured_cpu)
-    return Measured(found.sets, account=account, recorded=found.recorded())
-
-
-def planned_ns(settings: VmSettings, job: "Job") -> int:
+def planned_ns(settings: VmSettings, condition: "Condition") -> int:
     """Return about how long a measurement takes in wall time, boot included."""
     boot_s, for_virtual = _USUAL_S[settings.accelerator]
-    return (boot_s + guest_linux.virtual_seconds(job) * for_virtual) * _NS
+    return (boot_s + guest_linux.virtual_seconds(condition) * for_virtual) * _NS
 
 
 def settings_notes(settings: VmSettings) -> tuple[str, ...]:
@@ -290,7 +252,8 @@ class _Session:
         kind = machine.settings.accelerator
         self._boot_limit_s = _BOOT_LIMIT_S[kind]
         self._limit_s = (
-            self._boot_limit_s + guest_linux.virtual_seconds(job) * _WALL_FOR_VIRTUAL[kind]
+            self._boot_limit_s
+            + guest_linux.virtual_seconds(job.condition) * _WALL_FOR_VIRTUAL[kind]
         )
         self._last_limit_s = _LAST_LIMIT_S[kind]
         self._began_ns = time.monotonic_ns()

@@ -1,8 +1,11 @@
 """The bench `vm` in experiment files: what it takes, what it refuses, what it would run."""
 
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from latenz.benches import BENCHES
@@ -10,6 +13,7 @@ from latenz.benches.vm import machine
 from latenz.errors import BadInput
 from latenz.experiment.schema import Experiment
 from latenz.stacks.vm import HOST_LAYERS, VmStackSettings
+from latenz.store.run import Run
 from latenz.tune.catalogue import load
 from latenz.vm.settings import TUNED
 
@@ -108,3 +112,28 @@ def test_the_layers_of_the_publication_are_added_one_by_one():
         assert set(host_before) <= set(host_after)
         assert (before, host_before) != (after, host_after)
     assert chosen[-1][0].tunings == TUNED
+
+
+@pytest.mark.long
+def test_a_robot_is_measured_in_a_machine_as_vm_run_does(tmp_path):
+    """Both ways lead to the same program in the same machine; only names of files differ there."""
+    text = FILE.replace('"wakeup"', '"robot"').replace("[probe.wakeup]", "[probe.robot]")
+    text = text.replace('tunings = ["qemu", "guest-skew-tick", "host"]', "")
+    (tmp_path / "robot.toml").write_text(text)
+    latenz = [sys.executable, "-m", "latenz"]
+    one = [*latenz, "vm", "run", "--accelerator", "tcg", "--default", "--engine", "robot"]
+    one += ["--memory", "512", "--duration", "1s", "-o", tmp_path / "one"]
+    for command in ([*latenz, "run", tmp_path / "robot.toml", "-o", tmp_path / "many"], one):
+        subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    found = []
+    for folder in ("many", "one"):
+        sets = Run.open(tmp_path / folder).sample_sets
+        samples = {
+            each.metadata.name.partition("/")[2]: np.concatenate([*each.batches("latency_ns")])
+            for each in sets
+        }
+        assert set(samples) == {"activation", "completion"}
+        found.append(samples)
+    for kind, first in found[0].items():
+        assert len(first) == len(found[1][kind])
+        assert abs(np.median(first) - np.median(found[1][kind])) < np.median(first) // 50

@@ -355,6 +355,7 @@ def test_what_the_host_lacks_is_told_before_the_start(machine, told):
         ["--passthrough", "ffff:ff:1f.7"],
         ["--memory", "100"],
         ["--period", "1ns"],
+        ["--engine", "robot", "--period", "1s"],
     ],
 )
 def test_a_run_that_is_refused_leaves_no_folder(wrong, tmp_path):
