@@ -135,6 +135,8 @@ class DistanceVector:
 class Unlimited:
     """Any number of events at any time."""
 
+    def __init__(self) -> None: ...
+
 class CostCurve:
     """What consecutive executions take at most, closed sub-additively."""
 
@@ -348,7 +350,7 @@ class ChannelProblem(Exception):  # noqa: N818 - as latenz_icc_problem
 class ChannelNotReady(ChannelProblem):
     """No channel is there (yet)."""
 
-def channel_result_name(result: int) -> str: ...
+def channel_result_name(result: int, /) -> str: ...
 
 _Octets = npt.NDArray[np.uint8]
 
