@@ -3,8 +3,8 @@
 .DEFAULT_GOAL := help
 
 venv := .venv/bin
-# what was slow and what was skipped is told, with the reasons
-pytest := $(venv)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=20 -rs
+# one more worker than processors, as many tests wait; what was slow and what was skipped is told
+pytest := $(venv)/python -m pytest -n $$(($$(nproc) + 1)) --dist loadfile --no-loadscope-reorder --durations=20 -rs
 tidy_presets := host firmware-a53 firmware-r52 firmware-r5 linux-arm64
 cpp := $(shell git ls-files '*.hpp' '*.cpp' 2>/dev/null)
 # Not part of any build: bindings have their own, the others are compiled by tests.
