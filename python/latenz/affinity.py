@@ -15,9 +15,11 @@ from latenz.machine import measured_machine, measured_target
 from latenz.settings import parse_cpu_list
 
 _CPU = "/sys/devices/system/cpu"
+_GROUPS = "/sys/fs/cgroup"
+MOUNTS = "/proc/self/mountinfo"
 _CPUSET = "an isolated cpuset"
 _SOURCES = (
-    (_CPUSET, "/sys/fs/cgroup/cpuset.cpus.isolated"),
+    (_CPUSET, "{groups}/cpuset.cpus.isolated"),
     ("isolcpus", f"{_CPU}/isolated"),
     ("nohz_full", f"{_CPU}/nohz_full"),
 )
@@ -69,7 +71,29 @@ def listed_isolated(
     Args:
         read: Gives the text of the file at an absolute path; None if it cannot be read.
     """
-    return {name: _listed(read(path)) for name, path in _SOURCES}
+    groups = unified_groups(read)
+    return {name: _listed(read(path.format(groups=groups))) for name, path in _SOURCES}
+
+
+def unified_groups(read: Callable[[str], str | None]) -> str:
+    """Return where control group v2 is mounted; /sys/fs/cgroup, its usual place, if nothing tells.
+
+    Where control group v1 has that place, v2 mostly is below it, at /sys/fs/cgroup/unified.
+
+    Args:
+        read: As for `listed_isolated`; of `/proc/self/mountinfo`, see proc_pid_mountinfo(5).
+    """
+    found: dict[str, str] = {}
+    for line in (read(MOUNTS) or "").splitlines():
+        fields, _, kind = line.partition(" - ")
+        mount = fields.split()[3:5]
+        if kind.startswith("cgroup2 ") and len(mount) == 2:
+            found.setdefault(mount[0], re.sub(r"\\([0-7]{3})", _unescaped, mount[1]))
+    return found.get("/") or next(iter(found.values()), _GROUPS)
+
+
+def _unescaped(octal: re.Match[str]) -> str:
+    return chr(int(octal[1], 8))
 
 
 def _listed(text: str | None) -> frozenset[int] | None:

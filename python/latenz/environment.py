@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from latenz.affinity import enterable_cpus, isolated_cpus
+from latenz.affinity import MOUNTS, enterable_cpus, isolated_cpus
 from latenz.boards import apt_sources
 from latenz.machine import measured_machine
 from latenz.programs import program_version
@@ -208,7 +208,7 @@ _DESCRIBING = (
     *(f"{_KERNEL}/sched_rt_*", f"{_KERNEL}/timer_migration", "/proc/sys/vm/swappiness"),
     *("/sys/kernel/realtime", "/sys/kernel/debug/sched/preempt", "/sys/hypervisor/type"),
     *("/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"),
-    *("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/kernel/mm/ksm/run"),
+    *(MOUNTS, "/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/kernel/mm/ksm/run"),
     "/sys/kernel/mm/transparent_hugepage/enabled",
     "/sys/devices/system/clocksource/clocksource0/*",
     *(f"{_CPU}/{name}" for name in ("online", "isolated", "nohz_full", "smt/control")),

@@ -16,6 +16,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from latenz.affinity import unified_groups
 from latenz.errors import BadInput
 from latenz.system_calls import SystemCalls
 from latenz.tune.places import Image, Place, partial_of
@@ -31,6 +32,11 @@ _UNIT = r"^[A-Za-z0-9@_.:\\-]{1,250}$"
 BOOT_ENTRIES = "/loader/entries/"
 """In the path of each boot entry."""
 PARTITION_UNIT = "/etc/systemd/system/latenz-partition.service"
+PARTITION_GROUP = "latenz.slice"
+_PARTITION = "cpuset.cpus.partition"
+_HANDED_ON = "cgroup.subtree_control"
+_MOST_TRIES = 100
+"""So often is a group emptied whose processes start others meanwhile."""
 
 
 class Refused(Exception):  # noqa: N818 - an answer of the kernel, which is reported
@@ -667,6 +673,85 @@ class PartitionChange(FollowingChange):
             _run(place, "systemctl", "daemon-reload")
 
 
+class GroupChange(Change):
+    """A control group is made, and its CPUs an isolated cpuset partition, without systemd.
+
+    Attributes:
+        cpus: Its CPUs, as a list.
+        handed_on: Whether the groups below the topmost one had cpusets before.
+    """
+
+    fleeting: ClassVar[bool] = True
+    kind: Literal["group"] = "group"
+    cpus: str = Field(pattern=r"^[0-9,-]{1,4000}$")
+    handed_on: bool = False
+
+    @property
+    def what(self) -> str:
+        """Its name."""
+        return f"control group {PARTITION_GROUP}"
+
+    def captured(self, place: Place, _backup: Path, /) -> Self:
+        """Note whether cpusets are handed on; refuse a group that is there already."""
+        top = _groups(place)
+        if place.is_folder(top / PARTITION_GROUP):
+            raise BadInput("is there already", str(top / PARTITION_GROUP), "remove it: rmdir")
+        try:
+            handed_on = b"cpuset" in place.read(top / _HANDED_ON).split()
+        except OSError as error:
+            where = str(top / _HANDED_ON)
+            raise BadInput(f"cannot be read ({error.strerror})", where, "--skip it") from None
+        return self.model_copy(update={"handed_on": handed_on})
+
+    def do(self, place: Place, /) -> str:
+        """Make it; the kernel takes the word in any case, and says in its place if it is so."""
+        if not place.live:
+            raise Left("is done on the machine itself only")
+        top = _groups(place)
+        group = top / PARTITION_GROUP
+        try:
+            place.calls.write_value(top / _HANDED_ON, b"+cpuset")
+            place.calls.make_folder(group, 0o755)
+            place.calls.write_value(group / "cpuset.cpus", self.cpus.encode())
+            place.calls.write_value(group / _PARTITION, b"isolated")
+            state = place.read(group / _PARTITION).decode("ascii", "replace").strip()
+        except OSError as error:
+            state = _reason(error)
+        if state != "isolated":
+            self._dissolve(place)
+            raise Refused(state)
+        return self._digest(place)
+
+    def now(self, place: Place, after: str | None, /) -> Now:
+        """Look whether it is there, with these CPUs."""
+        if not place.live or not place.is_folder(_groups(place) / PARTITION_GROUP):
+            return "as before"
+        return "as applied" if after in (None, self._digest(place)) else "changed since"
+
+    def undo(self, place: Place, _backup: Path, /) -> None:
+        """Dissolve it; what runs in it goes on in the topmost group, on all CPUs."""
+        if place.live:
+            self._dissolve(place)
+
+    def _dissolve(self, place: Place) -> None:
+        top = _groups(place)
+        group = top / PARTITION_GROUP
+        try:
+            if place.is_folder(group):
+                place.calls.write_value(group / _PARTITION, b"member")
+                _remove_group(place, group, top)
+            handed_on = b"cpuset" in place.read(top / _HANDED_ON).split()
+            if handed_on and not self.handed_on and not _has_cpusets(place, top):
+                place.calls.write_value(top / _HANDED_ON, b"-cpuset")
+        except OSError as error:
+            raise Refused(_reason(error)) from None
+
+    def _digest(self, place: Place) -> str:
+        group = _groups(place) / PARTITION_GROUP
+        found = [place.read(group / name) for name in ("cpuset.cpus", _PARTITION)]
+        return _digest(b" ".join(found))
+
+
 AnyChange = Annotated[
     FileChange
     | LinkChange
@@ -677,9 +762,45 @@ AnyChange = Annotated[
     | BootMenuChange
     | TunedChange
     | RestartChange
-    | PartitionChange,
+    | PartitionChange
+    | GroupChange,
     Field(discriminator="kind"),
 ]
+
+
+def _groups(place: Place) -> Path:
+    """Return where control group v2 is mounted."""
+    return place.at(unified_groups(Root(place.top).read))
+
+
+def _remove_group(place: Place, group: Path, top: Path) -> None:
+    """Remove a control group with those in it; their processes go to the topmost one.
+
+    Raises:
+        OSError: Processes are started there again and again.
+    """
+    for name in place.calls.names(group):
+        if place.is_folder(group / name):
+            _remove_group(place, group / name, top)
+    for left in reversed(range(_MOST_TRIES)):
+        for process in place.read(group / "cgroup.procs").split():
+            with suppress(ProcessLookupError):
+                place.calls.write_value(top / "cgroup.procs", process)
+        try:
+            place.calls.remove_folder(group)
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or not left:
+                raise
+
+
+def _has_cpusets(place: Place, top: Path) -> bool:
+    """Return whether a group has CPUs of its own: somebody uses what was handed on for us."""
+    for name in place.calls.names(top):
+        with suppress(OSError):
+            if place.read(top / name / "cpuset.cpus").strip():
+                return True
+    return False
 
 
 def restore(place: Place, path: Path, before: Image, backup: Path) -> None:

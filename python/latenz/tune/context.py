@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
-from latenz.affinity import listed_isolated
+from latenz.affinity import listed_isolated, unified_groups
 from latenz.errors import BadInput, closest
 from latenz.tune.cpus import format_list, format_mask, parse_list
 from latenz.tune.model import Profile
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from latenz.tune.tasks import Thread
 
 _CPU = "/sys/devices/system/cpu"
-_CGROUPS = "/sys/fs/cgroup"
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _IN_STAT = r"^cpu(\d{1,4}) "
 NO_ISOLATED = "no CPU is isolated, and none was chosen: give --cpus"
@@ -121,6 +120,8 @@ class Context:
             if not re.fullmatch(r"[A-Za-z0-9._+~-]+", release):
                 raise NotKnown("the release of the kernel cannot be read")
             return release
+        if name == "groups":
+            return unified_groups(self.root.read).lstrip("/")
         if name == "domain":
             return "" if self._is_by_partition() else "domain,"
         which, _, form = name.partition("_")
@@ -248,9 +249,10 @@ def partitioned_cpus(root: Root) -> frozenset[int]:
 
     Linux lists all of them since 6.7; such partitions are there since 6.1.
     """
-    found = list_in(root, f"{_CGROUPS}/cpuset.cpus.isolated") or frozenset()
+    groups = unified_groups(root.read)
+    found = list_in(root, f"{groups}/cpuset.cpus.isolated") or frozenset()
     for below in ("*", "*/*"):
-        for path in root.glob(f"{_CGROUPS}/{below}/cpuset.cpus.partition"):
+        for path in root.glob(f"{groups}/{below}/cpuset.cpus.partition"):
             if (root.read(path) or "").strip() == "isolated":
                 cpus = list_in(root, f"{path.rpartition('/')[0]}/cpuset.cpus.effective")
                 found |= cpus or frozenset()

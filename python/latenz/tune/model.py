@@ -4,9 +4,10 @@ An entry is data (a table in a TOML file of `catalogue/`). Only a new kind of pr
 
 Texts may hold placeholders, see `latenz.tune.context.Context.expand`: `{iso}`, `{hk}` (lists of the
 isolated and the housekeeping CPUs), `{iso_mask}`, `{hk_mask}`, `{hk_count}`, `{release}` (of the
-kernel), `{domain}` (a flag of isolcpus=, empty where a cpuset partition isolates the CPUs), and in
-paths `{iso_cpu}` (one path for each isolated CPU). Paths may be patterns: `*`, `?`, `[...]` in a
-name, `**` for any number of folders.
+kernel), `{domain}` (a flag of isolcpus=, empty where a cpuset partition isolates the CPUs),
+`{groups}` (where control group v2 is mounted, without the first slash), and in paths `{iso_cpu}`
+(one path for each isolated CPU). Paths may be patterns: `*`, `?`, `[...]` in a name, `**` for any
+number of folders.
 """
 
 import re

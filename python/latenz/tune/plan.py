@@ -168,9 +168,9 @@ def _planned(context: Context, checks: Sequence[Check], choice: Choice) -> Plan:
     add_lasting_partition(later, context, draft)
     add_command_line(later, context, draft)
     add_disabled(disabled, context, draft)
-    _add_advice(entries, draft)
     changes = _in_order(_with_folders(_once(draft.changes), context.root))
     _note_fleeting(changes, draft)
+    _add_advice(entries, draft)
     return Plan(
         context.root,
         format_list(context.isolated),
@@ -303,8 +303,8 @@ def _in_order(changes: Sequence[AnyChange]) -> list[AnyChange]:
     taken back in the opposite order, each of them finds what it left.
     """
     order = (
-        "folder", "file", "link", "service", "restart", "partition", "boot menu", "tuned", "write",
-        "thread",
+        "folder", "file", "link", "service", "restart", "partition", "group", "boot menu", "tuned",
+        "write", "thread",
     )  # fmt: skip
     return sorted(changes, key=lambda change: order.index(change.kind))
 

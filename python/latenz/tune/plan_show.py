@@ -16,6 +16,7 @@ from latenz.tune.changes import (
     FileChange,
     FolderChange,
     FollowingChange,
+    GroupChange,
     LinkChange,
     ServiceChange,
     ThreadChange,
@@ -109,6 +110,8 @@ def values(change: AnyChange, root: Root) -> tuple[str | None, str | None]:
         return "active", "stopped"
     if isinstance(change, FollowingChange):
         return None, "started again"
+    if isinstance(change, GroupChange):
+        return None, f"an isolated cpuset partition of CPU {change.cpus}"
     return None, "made" if isinstance(change, FolderChange) else "made again"
 
 

@@ -204,7 +204,7 @@ def _cmdline(probe: CmdlineProbe, context: Context) -> Reading:
 @reader(PartitionProbe)
 def _partition(probe: PartitionProbe, context: Context) -> Reading:
     del probe
-    where = "/sys/fs/cgroup/**/cpuset.cpus.partition"
+    where = context.expand("/{groups}/**/cpuset.cpus.partition")
     if not context.root.is_folder("/sys"):
         return Reading((), where, reason=ABSENT)
     cpus = partitioned_cpus(context.root)

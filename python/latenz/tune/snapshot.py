@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from latenz.affinity import MOUNTS
 from latenz.environment import anonymous_command_line
 from latenz.files import replacing
 from latenz.tune import outputs, probes_vm  # noqa: F401 - its readers are found by their probes
@@ -179,7 +180,7 @@ def _harmless(path: str, content: bytes) -> bytes | None:
         return re.sub(rb"(?m)^(Serial\s*:).*$", rb"\1 ...", content)
     if path == "/proc/modules":  # names alone: for root, it tells where the kernel is in memory
         return re.sub(rb"(?m)^(\S+) .*$", rb"\1 ...", content)
-    if path == "/proc/mounts":
+    if path in ("/proc/mounts", MOUNTS):
         kept = [line for line in content.splitlines(keepends=True) if _is_kept_mount(line)]
         return b"".join(kept)
     if re.fullmatch(r"/proc/\d+/cmdline", path):
@@ -190,8 +191,10 @@ def _harmless(path: str, content: bytes) -> bytes | None:
 
 
 def _is_kept_mount(line: bytes) -> bool:
-    fields = line.split()
-    return len(fields) > 2 and fields[2].decode("utf-8", "replace") in _KEPT_MOUNTS
+    """Return whether a line of /proc/mounts, or of mountinfo with its " - ", is of such a type."""
+    before, dash, after = line.partition(b" - ")
+    fields = after.split()[:1] if dash else before.split()[2:3]
+    return any(each.decode("utf-8", "replace") in _KEPT_MOUNTS for each in fields)
 
 
 def write_snapshot(

@@ -73,6 +73,8 @@ def _commands(empty: Path) -> list[str]:
     """Return what the planned unit runs, to start and to stop."""
     (entry,) = chosen(("host-cpuset-partition",), "")
     draft = Draft()
+    (empty / "proc/1").mkdir(parents=True)
+    (empty / "proc/1/comm").write_text("systemd\n")
     context = Context(Root(empty), frozenset({2, 3}), frozenset(range(4)), "host")
     add_lasting_partition([Wish(entry, action) for action in entry.boot], context, draft)
     files = {each.path: each.content for each in draft.changes if isinstance(each, FileChange)}
