@@ -29,7 +29,7 @@ from latenz.tune.model import (
     SysfsWrite,
 )
 from latenz.tune.root import Root
-from latenz.tune.services import unit_states
+from latenz.tune.services import has_systemd, unit_states
 from latenz.tune.targets import targets
 
 SYSCTL = "/etc/sysctl.d/99-latenz.conf"
@@ -122,9 +122,13 @@ def add_lasting(wishes: Sequence[Wish], context: Context, draft: Draft) -> None:
     else:
         _add_file(SYSCTL, lines, "{} = {}", context, draft)
         _note_later_sysctls(lines, context.root, draft)
-    _add_file(TMPFILES, rest, "w {} - - - - {}", context, draft)
-    _add_irq_unit(merged(irqs, context, draft), context, draft)
-    _add_thread_unit(wishes, context, draft)
+    late = merged(irqs, context, draft)
+    if has_systemd(context.root):
+        _add_file(TMPFILES, rest, "w {} - - - - {}", context, draft)
+        _add_irq_unit(late, context, draft)
+        _add_thread_unit(wishes, context, draft)
+    else:
+        _leave_to_init([*rest, *late], _thread_commands(wishes, context), draft)
     _add_modules(wishes, context, draft)
     _add_manager(wishes, context, draft)
     _add_own_files(wishes, context, draft)
@@ -298,8 +302,46 @@ def _add_irq_unit(lines: list[Line], context: Context, draft: Draft) -> None:
     add_unit(IRQ_UNIT, content, _ids(lines), context, draft)
 
 
+def _leave_to_init(
+    lines: Sequence[Line], threads: tuple[dict[str, str], list[Entry]], draft: Draft
+) -> None:
+    """Leave to a person what only systemd would do at each boot, as commands of a shell."""
+    writes = [
+        f"for file in {line.name}; do echo {line.value} > $file; done"
+        if set(line.name) & set("*?[")
+        else f"echo {line.value} > {line.name}"
+        for line in lines
+    ]
+    commands, concerned = threads
+    entries = dict.fromkeys([*_ids(lines), *(entry.id for entry in concerned)])
+    if commands:
+        writes.append(_thread_loop(commands).replace("$$", "$"))
+    if entries:
+        title = "There is no systemd here that would set it at each boot"
+        where = (
+            "the init scripts of this machine (/etc/local.d/*.start, /etc/rc.local or their like)"
+        )
+        draft.by_hand.append(ByHand(tuple(entries), title, f"add to {where}: {'; '.join(writes)}"))
+
+
 def _add_thread_unit(wishes: Sequence[Wish], context: Context, draft: Draft) -> None:
     """Add a unit that gives the kernel's threads CPUs and policies: they are new at each boot."""
+    commands, concerned = _thread_commands(wishes, context)
+    if not commands:
+        return
+    lines = [Line(entry.id, "", [entry.id], entry.title) for entry in concerned]
+    content = (
+        f"{HEAD}{''.join(dict.fromkeys(map(explained, lines)))}"
+        "# The kernel's threads have no program; some are bound and refuse.\n"
+        f"{_late_unit('Threads of the kernel for isolated CPUs', _thread_loop(commands))}"
+    )
+    add_unit(THREAD_UNIT, content, _ids(lines), context, draft)
+
+
+def _thread_commands(
+    wishes: Sequence[Wish], context: Context
+) -> tuple[dict[str, str], list[Entry]]:
+    """Return branches of a shell's `case`, by the names of threads, and the entries they are of."""
     commands: dict[str, str] = {}
     concerned: list[Entry] = []
     for entry, action in wishes:
@@ -314,19 +356,15 @@ def _add_thread_unit(wishes: Sequence[Wish], context: Context, draft: Draft) -> 
             raise BadInput(f"{shown(names)} names no threads", entry.id, "use a-z, _, /, ? and *")
         commands[names] = f"{names}) {command} $${{folder##*/}};;"
         concerned.append(entry)
-    if not commands:
-        return
-    loop = (
+    return commands, concerned
+
+
+def _thread_loop(commands: dict[str, str]) -> str:
+    """Return what goes through the threads of the kernel; $ as units write it."""
+    return (
         "for folder in /proc/[0-9]*; do [ -e $$folder/exe ] || { read -r name < $$folder/comm; "
         f"case $$name in {' '.join(commands.values())} esac; }}; done"
     )
-    lines = [Line(entry.id, "", [entry.id], entry.title) for entry in concerned]
-    content = (
-        f"{HEAD}{''.join(dict.fromkeys(map(explained, lines)))}"
-        "# The kernel's threads have no program; some are bound and refuse.\n"
-        f"{_late_unit('Threads of the kernel for isolated CPUs', loop)}"
-    )
-    add_unit(THREAD_UNIT, content, _ids(lines), context, draft)
 
 
 def _late_unit(description: str, shell: str) -> str:

@@ -33,6 +33,9 @@ _MKCONFIG = tuple(
 )
 _ENTRIES = ("/boot/loader/entries", "/boot/efi/loader/entries", "/efi/loader/entries")
 _EXTLINUX = "/boot/extlinux/extlinux.conf"
+_PROXMOX = "/etc/kernel/proxmox-boot-uuids"
+_TRANSACTIONAL = ("/usr/sbin/transactional-update", "/usr/bin/transactional-update")
+_UPDATE_EXTLINUX = "/etc/update-extlinux.conf"
 _ARMBIAN = "/boot/armbianEnv.txt"
 _RASPBERRY_PI = ("/boot/firmware/cmdline.txt", "/boot/cmdline.txt")
 _ASSIGNS = r"^\s*(?:export\s+)?GRUB_CMDLINE_LINUX=(.*)$"
@@ -97,6 +100,11 @@ def _by_others(lines: Sequence[Line], context: Context) -> ByHand | None:
         title = "Ubuntu Core owns the kernel command line of this machine"
         setting = f'system.kernel.dangerous-cmdline-append="{" ".join(values)}"'
         return ByHand(tuple(_entries(lines)), title, f"snap set system {setting}")
+    if root.exists(_PROXMOX) and root.exists(KERNEL_CMDLINE) and "BOOT_IMAGE" not in given:
+        title = "Proxmox' boot tool makes the boot entries, on partitions of its own"
+        text = " ".join(values)
+        how = f"add to the line of {KERNEL_CMDLINE}: {text}; then proxmox-boot-tool refresh"
+        return ByHand(tuple(_entries(lines)), title, how)
     return None
 
 
@@ -110,6 +118,13 @@ def _left_to_a_person(lines: Sequence[Line], root: Root) -> ByHand:
         where = "GRUB_CMDLINE_LINUX in /etc/default/grub"
         menu = next((path for path in _MENUS if root.exists(path)), _MENUS[0])
         after = f"; then {'grub2' if 'grub2' in menu else 'grub'}-mkconfig -o {menu}"
+        if any(map(root.exists, _TRANSACTIONAL)):  # its root is read-only, and a new one is booted
+            title = "The root of this machine is changed by transactional-update only"
+            after = "; then transactional-update grub.cfg"
+    elif root.exists(_UPDATE_EXTLINUX):
+        title = "update-extlinux makes the boot menu of this machine"
+        where = f"default_kernel_opts in {_UPDATE_EXTLINUX}"
+        after = "; then update-extlinux"
     elif root.exists("/etc/fw_env.config"):
         title = "U-Boot keeps the command line of this machine in its environment"
         where = "bootargs (fw_printenv bootargs shows it)"

@@ -170,6 +170,8 @@ class ConfigProbe(Settings):
 
     kind: Literal["config"]
     option: str = Field(pattern="^CONFIG_[A-Z0-9_]+$")
+    if_absent: Absent | None = None
+    """What it means that there is no configuration to be read."""
 
 
 class TextProbe(Settings):

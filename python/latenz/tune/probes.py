@@ -320,6 +320,8 @@ def _idle(probe: IdleProbe, context: Context) -> Reading:
 @reader(ConfigProbe)
 def _config(probe: ConfigProbe, context: Context) -> Reading:
     text, where = _config_text(context)
+    if text is None and probe.if_absent:
+        return Reading((), where, empty=probe.if_absent.state, reason=probe.if_absent.reason)
     if text is None:
         return Reading((), where, (f"{where}: cannot be read",))
     match = re.search(rf'^{probe.option}="?([^"\n]*)', text, re.MULTILINE)

@@ -97,5 +97,13 @@ def _enabled(root: Root, pattern: str) -> Iterator[tuple[str, str]]:
             yield path.rpartition("/")[2].lstrip("S0123456789") + ".service", path
 
 
+def has_systemd(root: Root) -> bool:
+    """Return whether systemd is the machine's service manager, so that its files count at boot."""
+    first = root.read("/proc/1/comm")
+    if first is not None:
+        return first.strip() == "systemd"
+    return any(map(root.is_folder, (*_UNIT_FOLDERS, _LIB)))
+
+
 def _is_masked(root: Root, unit: str) -> bool:
     return any(root.link(f"{folder}/{unit}") == "/dev/null" for folder in _UNIT_FOLDERS[:2])

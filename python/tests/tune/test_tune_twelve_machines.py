@@ -1,4 +1,4 @@
-"""A plan nobody asked to weaken a machine does not: twelve kinds of them, file by file.
+"""A plan nobody asked to weaken a machine does not: twelve kinds of them and more, file by file.
 
 What protects is listed here once more, by hand, and not taken from the catalogue's own consents.
 """
@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from more_machines import MORE
 from small_machines import planned
 from trees_at_random import apply_all, fingerprint, revert_all
 from twelve_machines import MACHINES
@@ -19,6 +20,7 @@ from latenz.tune.context import Context
 from latenz.tune.plan import Choice, Plan, plan
 from latenz.tune.root import Root
 
+ALL = MACHINES | MORE
 PROTECTING_WORDS = re.compile(
     r"(?<![\w.])(nowatchdog|nosoftlockup|nmi_watchdog=0|tsc=reliable|mitigations=\S*off|nopti|nokaslr"
     r"|nospectre_v[12]|spec_store_bypass_disable=off|mds=off|l1tf=off|mce=(off|ignore_ce)|audit=0"
@@ -47,18 +49,18 @@ PROTECTING_SYSCTLS = re.compile(
     r"watchdog|hung_task|split_lock|sched_rt_runtime|swappiness|randomize|dmesg_restrict|kptr|panic"
 )
 PROTECTING_UNITS = re.compile(
-    r"thermald|auditd|apparmor|ufw|firewalld|chrony|timesyncd|ntp|kubelet|containerd|tuned|mcelog"
+    r"thermald|auditd|apparmor|ufw|firewalld|chrony|timesyncd|ntp|kubelet|nvpmodel|nvfan|pve|snapd|transactional|containerd|tuned|mcelog"
 )
 
 
-@pytest.fixture(params=MACHINES)
+@pytest.fixture(params=ALL)
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture
 def root(name: str, tmp_path: Path) -> Path:
-    return MACHINES[name].write(tmp_path / "root")
+    return ALL[name].write(tmp_path / "root")
 
 
 def as_it_looks(root: Path, cpus: str = "2-3") -> Plan:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from small_machines import debian, enable, fedora, write_files
 
-_CONTROLLERS = {"sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory pids\n"}
-_SYSTEMD = {"proc/1/comm": "systemd\n", **_CONTROLLERS}
+CONTROLLERS = {"sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory pids\n"}
+_SYSTEMD = {"proc/1/comm": "systemd\n", **CONTROLLERS}
 _PROTECTED = {
     "proc/sys/kernel/soft_watchdog": "1\n",
     "proc/sys/kernel/watchdog": "1\n",
@@ -53,7 +53,7 @@ class Machine:
         return root
 
 
-def _release(version: str, os_id: str, name: str) -> dict[str, str]:
+def release(version: str, os_id: str, name: str) -> dict[str, str]:
     return {
         "proc/sys/kernel/osrelease": f"{version}\n",
         "etc/os-release": f'ID={os_id}\nPRETTY_NAME="{name}"\n',
@@ -61,7 +61,7 @@ def _release(version: str, os_id: str, name: str) -> dict[str, str]:
     }
 
 
-def _bare(root: Path) -> Path:
+def bare(root: Path) -> Path:
     """A machine without any of the boot loaders that plans edit."""
     write_files(
         root,
@@ -90,34 +90,34 @@ _BATTERY = {
     "sys/class/power_supply/BAT0/type": "Battery\n",
     "sys/class/dmi/id/chassis_type": "10\n",
 }
-_ARM = {"proc/cpuinfo": "".join(f"processor\t: {n}\nCPU implementer\t: 0x41\n\n" for n in range(4))}
+ARM = {"proc/cpuinfo": "".join(f"processor\t: {n}\nCPU implementer\t: 0x41\n\n" for n in range(4))}
 _OSTREE = "root=UUID=1 ostree=/ostree/boot.1/fedora/abc/0 rw"
 
 MACHINES = {
-    "debian-12": Machine(debian, _release("6.1.0-28-amd64", "debian", "Debian 12")),
-    "debian-13": Machine(debian, _release("6.12.41+deb13-rt-amd64", "debian", "Debian 13") | _RT),
+    "debian-12": Machine(debian, release("6.1.0-28-amd64", "debian", "Debian 12")),
+    "debian-13": Machine(debian, release("6.12.41+deb13-rt-amd64", "debian", "Debian 13") | _RT),
     "ubuntu-24.04": Machine(
         debian,
-        _release("6.8.0-60-generic", "ubuntu", "Ubuntu 24.04"),
+        release("6.8.0-60-generic", "ubuntu", "Ubuntu 24.04"),
         ("apparmor.service", "ufw.service"),
     ),
     "ubuntu-24.04-realtime": Machine(
-        debian, _release("6.8.1-1020-realtime", "ubuntu", "Ubuntu 24.04") | _RT
+        debian, release("6.8.1-1020-realtime", "ubuntu", "Ubuntu 24.04") | _RT
     ),
     "rhel-9": Machine(
         fedora,
-        _release("5.14.0-503.el9.x86_64+rt", "rhel", "RHEL 9") | _TUNED | _RT,
+        release("5.14.0-503.el9.x86_64+rt", "rhel", "RHEL 9") | _TUNED | _RT,
         ("auditd.service", "firewalld.service"),
     ),
     "rhel-10": Machine(
         fedora,
-        _release("6.12.0-55.el10.x86_64", "rhel", "RHEL 10") | _TUNED,
+        release("6.12.0-55.el10.x86_64", "rhel", "RHEL 10") | _TUNED,
         ("auditd.service", "firewalld.service"),
     ),
-    "fedora": Machine(fedora, _release("6.14.9-300.fc42.x86_64", "fedora", "Fedora 42")),
+    "fedora": Machine(fedora, release("6.14.9-300.fc42.x86_64", "fedora", "Fedora 42")),
     "yocto": Machine(
-        _bare,
-        _ARM
+        bare,
+        ARM
         | {
             "proc/sys/kernel/osrelease": "6.6.32-rt32-yocto-preempt-rt\n",
             "etc/os-release": "ID=poky\n",
@@ -127,9 +127,9 @@ MACHINES = {
         | _RT,
     ),
     "raspberry-pi-os": Machine(
-        _bare,
-        _ARM
-        | _release("6.12.25+rpt-rpi-2712", "debian", "Raspberry Pi OS")
+        bare,
+        ARM
+        | release("6.12.25+rpt-rpi-2712", "debian", "Raspberry Pi OS")
         | {
             "boot/firmware/cmdline.txt": "console=tty1 root=PARTUUID=1 rootwait\n",
             "boot/firmware/config.txt": "arm_64bit=1\n",
@@ -138,7 +138,7 @@ MACHINES = {
     ),
     "ostree": Machine(
         fedora,
-        _release("6.14.9-300.fc42.x86_64", "fedora", "Fedora IoT 42")
+        release("6.14.9-300.fc42.x86_64", "fedora", "Fedora IoT 42")
         | {
             "run/ostree-booted": "",
             "proc/cmdline": f"BOOT_IMAGE=(hd0,gpt3)/ostree/fedora-abc/vmlinuz {_OSTREE}\n",
@@ -147,7 +147,7 @@ MACHINES = {
     ),
     "kubernetes": Machine(
         debian,
-        _release("6.8.0-60-generic", "ubuntu", "Ubuntu 24.04")
+        release("6.8.0-60-generic", "ubuntu", "Ubuntu 24.04")
         | {
             "var/lib/kubelet/cpu_manager_state": '{"policyName":"static","defaultCpuSet":"0-1",'
             '"entries":{"pod":{"app":"2-3"}},"checksum":1}\n',
@@ -158,7 +158,7 @@ MACHINES = {
     ),
     "laptop": Machine(
         debian,
-        _release("6.14.0-24-generic", "ubuntu", "Ubuntu 25.04") | _BATTERY,
+        release("6.14.0-24-generic", "ubuntu", "Ubuntu 25.04") | _BATTERY,
         ("power-profiles-daemon.service",),
     ),
 }
