@@ -65,9 +65,9 @@ def _add_layer(
         if entry.id in entries:
             where = file.where(("entry", at, "id"))
             raise BadInput(f"{entry.id!r} is taken", where, "ids are unique")
-        for name in entry.when:
+        for name in (*entry.when, *entry.needs):
             if name not in conditions:
-                where = file.where(("entry", at, "when"))
+                where = file.where(("entry", at, "when" if name in entry.when else "needs"))
                 raise BadInput(f"{name!r} is not a condition", where, closest(name, conditions))
         entries[entry.id] = entry.model_copy(update={"layer": layer})
 

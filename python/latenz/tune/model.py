@@ -469,6 +469,8 @@ class Entry(Condition):
     profiles: tuple[Profile, ...] = Field(min_length=1)
     when: tuple[str, ...] = ()
     """Names of conditions without which it does not apply."""
+    needs: tuple[str, ...] = ()
+    """Names of conditions without which its changes would be of no use: it is told then."""
     effect: Effect
     consent: Consent = ""
     outcome: Condition | None = None

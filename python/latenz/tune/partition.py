@@ -16,7 +16,7 @@ from latenz.tune.changes import (
 from latenz.tune.context import Context
 from latenz.tune.lasting import HEAD, Draft, Wish, add_file_change, add_unit, plain
 from latenz.tune.model import Entry, Partition
-from latenz.tune.services import has_systemd
+from latenz.tune.root import Root
 
 SLICE = f"/etc/systemd/system/{PARTITION_GROUP}"
 _GROUP = f"/sys/fs/cgroup/{PARTITION_GROUP}/cpuset.cpus.partition"
@@ -42,7 +42,7 @@ def add_partition_now(entry: Entry, context: Context, draft: Draft) -> None:
     """Add the change that makes the partition at once, by systemd if it runs there."""
     root = context.root
     if not root.running:
-        where = "when the machine starts" if has_systemd(root) else "on the machine itself only"
+        where = "when the machine starts" if _is_systemds(root) else "on the machine itself only"
         draft.note(f"{entry.id}: the partition is made {where}")
     elif root.is_folder("/run/systemd/system"):
         draft.changes.append(PartitionChange(entries=(entry.id,)))
@@ -50,12 +50,17 @@ def add_partition_now(entry: Entry, context: Context, draft: Draft) -> None:
         draft.changes.append(GroupChange(cpus=context.expand("{iso}"), entries=(entry.id,)))
 
 
+def _is_systemds(root: Root) -> bool:
+    """Return whether systemd runs the machine: the control groups are its own then."""
+    return (root.read("/proc/1/comm") or "").strip() == "systemd"
+
+
 def add_lasting_partition(wishes: Sequence[Wish], context: Context, draft: Draft) -> None:
     """Add the slice of the real-time work, and the unit that makes a partition of it.
 
     Where there is no systemd, nothing can make it last.
     """
-    if not has_systemd(context.root):
+    if not _is_systemds(context.root):
         return
     for entry, action in wishes:
         if isinstance(action, Partition):

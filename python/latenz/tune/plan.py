@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from latenz.errors import BadInput
 from latenz.terminal import printable
-from latenz.tune.catalogue import chosen
+from latenz.tune.catalogue import chosen, load_all
 from latenz.tune.changes import (
     AnyChange,
     FileChange,
@@ -17,7 +17,7 @@ from latenz.tune.changes import (
     LinkChange,
     ThreadChange,
 )
-from latenz.tune.check import Check
+from latenz.tune.check import Check, evaluate
 from latenz.tune.context import Context, NotKnown, list_in
 from latenz.tune.cpus import format_list
 from latenz.tune.lasting import ByHand, Draft, Wish, add_disabled, add_lasting, for_built_in
@@ -199,29 +199,42 @@ def _is_chosen(check: Check, choice: Choice) -> bool:
 
 def _can_act(entry: Entry, context: Context, draft: Draft) -> bool:
     """Return whether the entry's actions can be carried out; else leave it to a person."""
+    obstacle = _obstacle(entry, context)
+    if obstacle is not None:
+        draft.by_hand.append(ByHand((entry.id,), entry.title, obstacle))
+    return obstacle is None
+
+
+def _obstacle(entry: Entry, context: Context) -> str | None:
+    """Return what a person has to know or to do, as it cannot be carried out; None if it can."""
+    actions = str((*entry.now, *entry.boot))
     second = _second_threads(context)
-    if second and re.search(r"smt/control|'nosmt'", str((*entry.now, *entry.boot))):
+    if second and re.search(r"smt/control|'nosmt'", actions):
         gone = f"CPU {format_list(second)} would be gone with SMT, as the second of its core"
-        draft.by_hand.append(ByHand((entry.id,), entry.title, f"{gone}: isolate the first ones"))
-        return False
+        return f"{gone}: isolate the first ones"
     version = context.root.read("/proc/version") or ""  # without PREEMPT_DYNAMIC, it is ignored
     if "'preempt=" in str(entry.boot) and version and "PREEMPT_DYNAMIC" not in version:
-        draft.by_hand.append(ByHand((entry.id,), entry.title, entry.advice))
-        return False
+        return entry.advice
+    for name in entry.needs:
+        condition = load_all().conditions[name]
+        if evaluate(condition, context).state == "wrong":
+            return f"{condition.otherwise}: take one that has it"
     for written in entry.now:
         if isinstance(written, Write) and not _fits(written, context.root):
-            advice = f"the pages that {written.fits_pages} counts do not fit into the free memory"
-            draft.by_hand.append(ByHand((entry.id,), entry.title, advice))
-            return False
+            return f"the pages that {written.fits_pages} counts do not fit into the free memory"
+    return _unknown_placeholder(entry, context)
+
+
+def _unknown_placeholder(entry: Entry, context: Context) -> str | None:
+    """Return what its actions have to know and nothing tells; None if all is known."""
     try:
         for action in (*entry.now, *entry.boot):
             for value in action.model_dump().values():
                 if isinstance(value, str):
                     context.paths(value)
     except NotKnown as reason:
-        draft.by_hand.append(ByHand((entry.id,), entry.title, str(reason)))
-        return False
-    return True
+        return str(reason)
+    return None
 
 
 def _fits(action: Write, root: Root) -> bool:

@@ -98,11 +98,12 @@ def _enabled(root: Root, pattern: str) -> Iterator[tuple[str, str]]:
 
 
 def has_systemd(root: Root) -> bool:
-    """Return whether systemd is the machine's service manager, so that its files count at boot."""
-    first = root.read("/proc/1/comm")
-    if first is not None:
-        return first.strip() == "systemd"
-    return any(map(root.is_folder, (*_UNIT_FOLDERS, _LIB)))
+    """Return whether a machine has systemd, so that its files count when it boots.
+
+    It need not run now: what is looked at may be a container, or have been started by another init.
+    """
+    first = (root.read("/proc/1/comm") or "systemd").strip()
+    return first == "systemd" or any(map(root.is_folder, ("/etc/systemd", _UNIT_FOLDERS[2], _LIB)))
 
 
 def _is_masked(root: Root, unit: str) -> bool:

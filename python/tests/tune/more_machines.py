@@ -1,9 +1,19 @@
 """Trees of machines unlike the twelve: other boot loaders, other service managers, boards."""
 
+import shutil
 from pathlib import Path
 
 from small_machines import debian, write_files
 from twelve_machines import ARM, CONTROLLERS, Machine, bare, release
+
+
+def without_systemd(root: Path) -> Path:
+    """A machine on which nothing is systemd's."""
+    bare(root)
+    for folder in ("usr/lib/systemd", "etc/systemd"):
+        shutil.rmtree(root / folder)
+    return root
+
 
 _RPI_CONFIG = "CONFIG_NO_HZ_IDLE=y\n# CONFIG_NO_HZ_FULL is not set\nCONFIG_CPU_ISOLATION=y\n"
 
@@ -39,7 +49,7 @@ MORE = {
         ("nvpmodel.service", "nvfancontrol.service"),
     ),
     "imx-yocto": Machine(
-        bare,
+        without_systemd,
         ARM
         | {
             "proc/1/comm": "init\n",
@@ -56,7 +66,7 @@ MORE = {
         proxmox, release("6.8.12-1-pve", "debian", "Debian 12"), ("pveproxy.service",)
     ),
     "alpine": Machine(
-        bare,
+        without_systemd,
         {
             **CONTROLLERS,
             "proc/1/comm": "init\n",

@@ -24,8 +24,12 @@ ENTRIES = {entry.id: entry for entry in load()}
 VARIATIONS = variations()
 ONLY_A_PERSON = {
     "bios-power-profile",
+    "host-jetson-power-mode",
     "host-mlock-app",
     "host-net-coalescing",
+    "host-net-launch-time",
+    "host-net-xdp",
+    "host-power-cap",
     "other-kernel-tuning-talks",
 }
 """What no program can read."""
