@@ -91,6 +91,10 @@ std::vector<Option> options_of(Plan& plan, std::optional<std::string>& cpus) {
        [&plan](std::string_view text) { set_trace_instance(plan, text); }},
       {"--trace-snapshot", "", "also take an ftrace snapshot", flag(plan.trace_snapshot)},
       {"--progress", "", "a JSON line on standard error twice a second", flag(plan.progress)},
+      {"--mark-clock", "",
+       "measure nothing; mark in the kernel's trace how its clock and the time-stamp counter go "
+       "together",
+       flag(plan.mark_clock)},
       {"--help", "", "print this text", flag(plan.help)},
       {"--version", "", "print the version", flag(plan.version)},
   };
@@ -141,7 +145,7 @@ Plan parse_plan(std::span<const char* const> arguments) {
   Plan plan;
   std::optional<std::string> cpus;
   parse_options(options_of(plan, cpus), arguments);
-  if (plan.help || plan.version) {
+  if (plan.help || plan.version || plan.mark_clock) {
     return plan;
   }
   check(plan);

@@ -50,6 +50,7 @@ struct Plan {
   std::string trace_instance;
   bool trace_snapshot = false;
   bool progress = false;
+  bool mark_clock = false;  ///< nothing is measured
   bool help = false;
   bool version = false;
 

@@ -349,7 +349,9 @@ std::optional<std::string> BinaryFields::characters(const Field& field) const {
     bytes = dynamic(field);
   } else if (field.offset <= record_.size()) {
     const std::size_t left = record_.size() - field.offset;
-    bytes = record_.subspan(field.offset, std::min<std::size_t>(field.size, left));
+    // of what a program wrote into the trace, the format tells no size: it is the rest
+    const std::size_t size = field.size == 0 ? left : field.size;
+    bytes = record_.subspan(field.offset, std::min(size, left));
   }
   if (!bytes) return {};
   return std::string(bytes->begin(), std::ranges::find(*bytes, 0));

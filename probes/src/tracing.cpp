@@ -47,7 +47,7 @@ void write_all(const File& file, std::string_view text) {
 
 }  // namespace
 
-std::filesystem::path find_tracefs() {
+std::filesystem::path find_tracefs(const std::string& option) {
   Text mounts = Text::of_file("/proc/self/mounts");
   for (std::string line; mounts.line(line);) {
     Text words(line);
@@ -58,12 +58,12 @@ std::filesystem::path find_tracefs() {
       return place;
     }
   }
-  throw Failure(
-      "--break-above: tracefs is not mounted; run: mount -t tracefs tracefs /sys/kernel/tracing");
+  throw Failure(option +
+                ": tracefs is not mounted; run: mount -t tracefs tracefs /sys/kernel/tracing");
 }
 
 TraceStopper::TraceStopper(const std::string& instance, bool with_snapshot) {
-  std::filesystem::path folder = find_tracefs();
+  std::filesystem::path folder = find_tracefs("--break-above");
   if (!instance.empty()) {
     folder /= std::filesystem::path("instances") / instance;
     if (!std::filesystem::is_directory(folder)) {

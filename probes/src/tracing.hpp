@@ -29,7 +29,8 @@ class TraceStopper {
   File snapshot_;
 };
 
-/// Where tracefs is mounted; throws `Failure` with the remedy if it is not.
-[[nodiscard]] std::filesystem::path find_tracefs();
+/// Where tracefs is mounted; throws `Failure` with the remedy if it is not, and the option that
+/// needs it.
+[[nodiscard]] std::filesystem::path find_tracefs(const std::string& option);
 
 }  // namespace latenz::probe

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "clock.hpp"
+#include "clock_mark.hpp"
 #include "failure.hpp"
 #include "json.hpp"
 #include "measuring_thread.hpp"
@@ -206,6 +207,10 @@ int measure_wakeups(std::span<const char* const> arguments) {
   Plan plan = parse_plan(arguments);
   if (plan.help || plan.version) {
     print(stdout, plan.help ? plan_help() : "latenz-wakeup " LATENZ_VERSION "\n");
+    return 0;
+  }
+  if (plan.mark_clock) {
+    mark_clocks();
     return 0;
   }
   return Run(std::move(plan)).perform();

@@ -66,6 +66,7 @@ class Guest:
         how = {
             "time-shift": "as trace-cmd tells it in the file",
             "tsc-offset": "by the event kvm_write_tsc_offset",
+            "tsc-marks": "by that event and marks of both counters",
             "matched": "by the exits that its events lie between",
         }[self.clock.method]
         told = (

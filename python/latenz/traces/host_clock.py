@@ -5,6 +5,7 @@ A guest can write an event only while its virtual CPU is in it. So each event li
 clocks belong together is checked by that, and without anything else it is found by that alone.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,8 +26,8 @@ from latenz.traces.clock_fit import (
     near,
     pieces,
 )
-from latenz.traces.model import RecordedGuest, Summary
-from latenz.traces.occupancy import number
+from latenz.traces.clock_marks import joined, line_of, marks
+from latenz.traces.model import Event, RecordedGuest, Summary
 from latenz.traces.reader import RecordedTrace
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ MOST_COMPARED = 1 << 20
 """By so many of a guest's events, and of its host's entries and exits, clocks are joined."""
 _RUNS = ("kvm_entry", "kvm_exit")
 _MICROSECOND = 1_000
+_WHOLE = re.compile(r"-?\d{1,20}")
+_CUTTING = {"perf script"}  # the others round whole microseconds to the nearest
 _MOST_OUTSIDE = 0.01
 _FEWEST = 20  # events of a guest, by fewer no clock is found
 _MOST_MOVED_NS = 1 << 62  # between two clocks; more than any time of a trace
@@ -53,7 +56,7 @@ _REMEDY = (
     "record both by trace-cmd record with -A, or the host with -e kvm:kvm_write_tsc_offset too"
 )
 
-Method = Literal["time-shift", "tsc-offset", "matched"]
+Method = Literal["time-shift", "tsc-offset", "tsc-marks", "matched"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ class HostClock:
 
     Attributes:
         method: `time-shift`, as trace-cmd wrote it into the guest's file; `tsc-offset`, from the
-            event kvm_write_tsc_offset; `matched`, by the exits that the guest's events lie between.
+            event kvm_write_tsc_offset; `tsc-marks`, from that and marks of both clocks; `matched`,
+            by the exits that the guest's events lie between.
         argument: What `latenz-trace --clock` is told.
         error_ns: How far a time may be off, at most.
         checked: How many events of the guest were compared with entries and exits.
@@ -108,12 +112,19 @@ def _joined(
             "has no events kvm_entry and kvm_exit", str(host.path), "give the host's trace first"
         )
     names = _names(host_summary, guest_summary)
-    for method, argument in _told(host, host_summary, guest_summary):
+    told = _told(host, host_summary, guest, guest_summary)
+    grain_ns = _grain_ns(_by(1, guest.times((), MOST_COMPARED)), runs) if told else 0
+    if not {host_summary.format, guest_summary.format} & _CUTTING:
+        grain_ns //= 2
+    rounded = {
+        pid: Runs(each.entries - grain_ns, each.exits + grain_ns) for pid, each in runs.items()
+    }
+    for method, argument, told_ns in told:
         moved = _by(1, guest.by_clock(argument).times((), MOST_COMPARED))
-        vcpus = _vcpus(moved, runs, host_summary, names)
-        found = _together(moved, runs, vcpus)
-        if _is_believable(found) and (method != "tsc-offset" or _is_confirmed(found, moved)):
-            error_ns = ROUNDING_NS + found.furthest_ns + _grain_ns(moved, runs)
+        vcpus = _vcpus(moved, rounded, host_summary, names)
+        found = _together(moved, rounded, vcpus)
+        if _is_believable(found) and (method == "time-shift" or _is_confirmed(found, moved)):
+            error_ns = told_ns + ROUNDING_NS + found.furthest_ns + grain_ns
             checked = found.inside + found.outside
             return HostClock(method, argument, error_ns, checked, found.outside, vcpus)
     return _Matching(guest, runs, host_summary, names).clock()
@@ -143,18 +154,30 @@ def _names(host: Summary, guest: Summary) -> RecordedGuest | None:
     return next((each for each in host.session.guests if each.id == guest.session.id), None)
 
 
-def _told(host: RecordedTrace, summary: Summary, guest: Summary) -> list[tuple[Method, str]]:
-    """Return what the files tell of the clocks, the surest first."""
-    told: list[tuple[Method, str]] = []
-    if guest.session.has_shifts and guest.session.peer == summary.session.id:
-        told.append(("time-shift", "host"))
-    scales = {(each.session.tsc_multiplier, each.session.tsc_shift) for each in (summary, guest)}
+def _told(
+    host: RecordedTrace, summary: Summary, guest: RecordedTrace, guest_summary: Summary
+) -> list[tuple[Method, str, int]]:
+    """Return what the files tell of the clocks, and its error in ns, the surest first."""
+    told: list[tuple[Method, str, int]] = []
+    if guest_summary.session.has_shifts and guest_summary.session.peer == summary.session.id:
+        told.append(("time-shift", "host", 0))
+    offsets = _tsc_offsets(host, summary)
+    scales = {
+        (each.session.tsc_multiplier, each.session.tsc_shift) for each in (summary, guest_summary)
+    }
     if len(scales) == 1 and summary.session.tsc_multiplier:
         ((multiplier, shift),) = scales
-        for cycles in _tsc_offsets(host, summary):
+        for cycles in offsets:
             moved_ns = cycles * multiplier >> shift
             if abs(moved_ns) < _MOST_MOVED_NS:
-                told.append(("tsc-offset", f"1:0:{-moved_ns}"))
+                told.append(("tsc-offset", f"1:0:{-moved_ns}", 0))
+    if offsets:
+        lines = [
+            line_of(marks(trace), its.start_ns, its.end_ns)
+            for trace, its in ((host, summary), (guest, guest_summary))
+        ]
+        if lines[0] and lines[1]:
+            told += [("tsc-marks", *joined(lines[0], lines[1], each)) for each in offsets]
     return told
 
 
@@ -165,8 +188,14 @@ def _tsc_offsets(host: RecordedTrace, summary: Summary) -> list[int]:
     rows = host.times(("kvm_write_tsc_offset",), MOST_COMPARED)
     windows = [(int(t_ns), int(t_ns)) for t_ns in np.unique(rows[-64:, 0])]
     events = [each for each in host.events(windows, 64) if each.name == "kvm_write_tsc_offset"]
-    found = [_signed(number(each, "next_tsc_offset", 0)) for each in reversed(events)]
-    return list(dict.fromkeys(found))
+    found = [_offset(each) for each in reversed(events)]
+    return list(dict.fromkeys(each for each in found if each is not None))
+
+
+def _offset(event: Event) -> int | None:
+    """Return the offset that KVM wrote; text has it as `next`, without its sign."""
+    told = str(event.fields.get("next_tsc_offset", event.fields.get("next", "")))
+    return _signed(int(told)) if _WHOLE.fullmatch(told) else None
 
 
 def _signed(value: int) -> int:

@@ -34,10 +34,12 @@ start_trace() {
   echo 'stacktrace if prio < 100 && common_pid != 0' >$tracing/events/sched/sched_waking/trigger
   echo 'stacktrace if next_prio < 100 && prev_prio > 99 && prev_pid > 0' \
     >$tracing/events/sched/sched_switch/trigger
+  latenz-wakeup --mark-clock # what the host's clock is joined by
 }
 
 stop_trace() {
   [ -e $tracing/tracing_on ] || return
+  latenz-wakeup --mark-clock
   echo 0 >$tracing/tracing_on
   cat $tracing/trace >/results/trace.txt || { # as text it is larger than the ring, and memory too
     rm -f /results/trace.txt

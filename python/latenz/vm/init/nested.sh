@@ -40,13 +40,17 @@ fewer_symbols() {
   mount --bind /tmp/symbols /proc/kallsyms
 }
 
+# Runs a command between two marks by which the guest's clock is joined with the trace's.
+marked='latenz-wakeup --mark-clock; "$@"; status=$?; latenz-wakeup --mark-clock; exit $status'
+
 # Both see the machine's whole life, so that both count the same exits.
 traced() {
   perf kvm --host stat record -a -o /tmp/perf.data >/dev/null 2>&1 &
   perf=$!
   usleep 300000
   # shellcheck disable=SC2046 # words
-  trace-cmd record -q -b 20000 -C mono $(trace_events) -o /sent/trace.dat "$@" \
+  trace-cmd record -q -b 20000 -C mono $(trace_events) -o /sent/trace.dat \
+    sh -c "$marked" marked "$@" \
     >/sent/trace-cmd.log 2>&1
   kill -INT $perf
   wait $perf
