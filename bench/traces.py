@@ -24,6 +24,7 @@ ROUNDS = 3
 
 class Measured(NamedTuple):
     seconds: float
+    cpu_seconds: float
     largest_rss_bytes: int
 
 
@@ -36,7 +37,7 @@ def measured(command: list[str]) -> Measured:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise SystemExit(f"{command} failed with code {process.returncode}")
-    return Measured(seconds, usage.ru_maxrss * 1024)
+    return Measured(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
 
 def trace_cmd(*arguments: str | Path, output: Path | None = None) -> None:
