@@ -344,6 +344,9 @@ class Explanation:
         tally.add(self._with_function(stretch, phase.cpu, hold), stretch)
         if stretch.length_ns > ENTRY_NS and _HELD[hold.by]:
             tally.notes.add(_HELD[hold.by])
+        if not hold.function and self._left_no_trace(phase, stretch, hold):
+            other = "a non-maskable interrupt or firmware, which left no trace"
+            tally.doubt("likely", other, "nmi:nmi_handler", "hwlat, a tracer of its own")
         if not scene.preemption.asked(phase.cpu, phase.start_ns, phase.end_ns):
             other = "the CPU learnt late that it was to switch"
             tally.doubt("likely", other, "sched:sched_wakeup", "irq_vectors:reschedule_entry")
@@ -356,6 +359,16 @@ class Explanation:
             tally.record.add("preemptirq:preempt_disable")
         if not (hold.function or scene.functions.known):
             tally.record.add("sched:sched_waking with stacks")
+
+    def _left_no_trace(self, phase: Phase, stretch: Stretch, hold: Hold) -> bool:
+        """Return whether nothing shows what a thread did in a stretch, nor that it ran at all."""
+        cpu, pid = phase.cpu, stretch.pid
+        return (
+            hold.by in ("kernel", "unknown")
+            and stretch.length_ns > ENTRY_NS
+            and not self.scene.preemption.worked(cpu, pid, phase.start_ns, phase.end_ns)
+            and not self.scene.functions.of(cpu, pid, stretch.start_ns, stretch.end_ns)
+        )
 
     def _request_waited(self, phase: Phase, stretch: Stretch, hold: Hold) -> bool:
         """Return whether a CPU had interrupts off when another one asked it to switch.

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from latenz.traces import flags
+from latenz.traces.calls import Call, at_work
 from latenz.traces.occupancy import function_of, interrupt_of
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ class Functions:
 
     def __init__(self, events: "Sequence[Event]") -> None:
         self._stacks: dict[int, list[_Seen]] = defaultdict(list)
-        self._calls: dict[int, list[_Seen]] = defaultdict(list)
+        self._calls: dict[int, list[Call]] = defaultdict(list)
         self._consoles: dict[int, list[int]] = defaultdict(list)
         self._spans: dict[int, list[_Span]] = defaultdict(list)
         self._open: dict[tuple[int, str], tuple[int, str]] = {}
@@ -126,7 +128,7 @@ class Functions:
         function = function or _longest(self._stacks.get(cpu, []), pid, span, _STALE_NS)
         if not function and (after := self._first_after(cpu, pid, end_ns)):
             function = after.function
-        function = function or _longest(self._calls.get(cpu, []), pid, span, _LONGEST_CALL_NS)
+        function = function or at_work(self._calls.get(cpu, []), pid, span, _says)
         for each in reversed(self._spans.get(pid, ())):
             if each.start_ns < end_ns and start_ns < each.end_ns:
                 return f"{function} ({each.name})" if function else each.name
@@ -188,13 +190,22 @@ class Functions:
             seen = _Seen(event.t_ns, event.pid, interrupted(stack), place(stack), frames)
             self._stacks[event.cpu].append(seen)
         elif name == "function":
-            function = str(event.fields.get("ip", "")).split("+")[0]
-            if not _MACHINERY.match(function):
-                self._calls[event.cpu].append(_Seen(event.t_ns, event.pid, function))
+            self._call(event)
         elif name == "console":
             self._consoles[event.cpu].append(event.t_ns)
         else:
             self._edge(event)
+
+    def _call(self, event: "Event") -> None:
+        """Take a call that a thread made; those of interrupts say nothing about it."""
+        state = flags.parse(event.flags) if event.flags else None
+        if state is not None and state.context != "thread":
+            return
+        function, caller = (
+            str(event.fields.get(key, "")).split("+")[0] for key in ("ip", "parent_ip")
+        )
+        is_held = state is not None and (state.irqs_off or state.depth > 0)
+        self._calls[event.cpu].append(Call(event.t_ns, event.pid, function, caller, is_held))
 
     def _edge(self, event: "Event") -> None:
         """Take the beginning or the end of a work item or a system call."""

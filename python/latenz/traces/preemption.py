@@ -65,6 +65,7 @@ class Preemption:
 
     def __init__(self, events: "Sequence[Event]") -> None:
         self._states: dict[int, list[_State]] = defaultdict(list)
+        self._own: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._asked: dict[int, list[int]] = defaultdict(list)
         self._sections: dict[tuple[int, Held], list[_Section]] = defaultdict(list)
         self._open: dict[tuple[int, Held], tuple[int, str]] = {}
@@ -88,6 +89,12 @@ class Preemption:
         """Return whether the thread on a CPU was seen to be asked to make way meanwhile."""
         times = self._asked.get(cpu, [])
         return bisect_right(times, end_ns) > bisect_left(times, start_ns)
+
+    def worked(self, cpu: int, pid: int, start_ns: int, end_ns: int) -> bool:
+        """Return whether a thread itself did something on a CPU meanwhile that was traced."""
+        own = self._own.get(cpu, [])
+        between = own[bisect_right(own, (start_ns, 2**63)) : bisect_left(own, (end_ns, -1))]
+        return any(its == pid for _, its in between)
 
     def hold(self, cpu: int, pid: int, start_ns: int, end_ns: int) -> Hold:
         """Return what kept a thread on a CPU meanwhile, also by an interrupt right before."""
@@ -146,6 +153,8 @@ class Preemption:
         else:
             held = "softirqs" if state.softirqs_off else "kernel"
         self._states[event.cpu].append(_State(event.t_ns, event.pid, held))
+        if edge is None:
+            self._own[event.cpu].append((event.t_ns, event.pid))
 
 
 def _caller(event: "Event") -> str:

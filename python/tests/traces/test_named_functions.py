@@ -125,11 +125,16 @@ def _built(folder: Path) -> Path:
     return plugin
 
 
-def record(folder: Path, words: str = "") -> Recorded:
+def record(
+    folder: Path,
+    words: str = "",
+    duration: str = "500ms",
+    start: str = "trace_event_buffer_reserve",
+) -> Recorded:
     """Boot the machine under load with the plugin, trace it, and explain its worst moments."""
     table = kernel_symbols(images.linux("stock", "amd64").path)
     ends = {
-        "start": "trace_event_buffer_reserve",
+        "start": start,
         "interrupt": "asm_sysvec_apic_timer_interrupt",
         "switch": "__switch_to_asm",
     }
@@ -147,7 +152,7 @@ def record(folder: Path, words: str = "") -> Recorded:
         "LATENZ_TEST_WORDS": words,
     }
     command = [sys.executable, "-m", "latenz", "vm", "run", "--accelerator", "tcg", "--default"]
-    command += ["--trace", "--duration", "500ms", "--memory", "256", "-o", str(folder / "run")]
+    command += ["--trace", "--duration", duration, "--memory", "256", "-o", str(folder / "run")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 3), done.stderr
     [trace] = (folder / "run").glob("*/received/trace.txt")

@@ -11,7 +11,9 @@ import pytest
 
 from latenz.model import SampleSet
 from latenz.store.run import Run
+from latenz.traces.host_clock import host_clock
 from latenz.traces.opening import open_trace
+from latenz.traces.reader import RecordedTrace
 from latenz.vm import nested
 
 # about a minute of CPU time; more if QEMU hangs
@@ -163,6 +165,15 @@ def test_one_command_records_and_explains_guest_and_host(single):
         assert sum(share["share_ns"] for share in each["shares"]) == each["latency_ns"]
     assert any(share["side"] == "host" for each in of_guest for share in each["shares"])
     assert account(single["folder"])["causes"] == single["causes"]
+
+
+def test_the_clocks_of_guest_and_host_are_joined_to_a_microsecond(single):
+    paths = [single["folder"] / single[key][0] for key in ("traces", "guest_traces")]
+    host, guest = (RecordedTrace(path) for path in paths)
+    clock = host_clock(host, host.summary(), guest, guest.summary())
+    assert (clock.method, clock.outside) == ("tsc-marks", 0)
+    assert clock.checked > 100
+    assert clock.error_ns <= 1_000
 
 
 def test_the_folder_is_explained_again_as_it_was(single):
