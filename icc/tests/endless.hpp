@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "latenz/icc/linux_eventfd.hpp"
 #include "latenz/icc/linux_wait.hpp"
 
 namespace latenz::icc::tests {
@@ -23,5 +24,23 @@ struct Endless {
 };
 
 using SleepEndless = Sleep<Endless, Endless::second_ns>;
+
+/// The same by eventfds.
+class EndlessEventFd : public EventFd {
+ public:
+  using EventFd::EventFd;
+
+  void wait(const std::uint32_t& word, std::uint32_t value,
+            std::int64_t longest_ns) const noexcept {
+    const bool all = longest_ns == Endless::second_ns;
+    EventFd::wait(word, value, all ? Endless::second_ns * 600 : longest_ns);
+  }
+  void ring(std::uint32_t side) const noexcept {
+    ++Endless::rings;
+    EventFd::ring(side);
+  }
+};
+
+using SleepEndlessByEventFd = Sleep<EndlessEventFd, Endless::second_ns>;
 
 }  // namespace latenz::icc::tests

@@ -6,12 +6,15 @@ target_link_libraries(latenz-icc-torture PRIVATE latenz::icc)
 target_compile_options(latenz-icc-torture PRIVATE -O2)
 add_test(NAME icc_torture COMMAND latenz-icc-torture --bytes 1024 --reads 300000)
 
-# Two processes that wait for each other asleep: 10^5 messages, and about as many sleeps, each.
+# Two processes that wait for each other asleep: 30,000 messages, and about as many sleeps, each.
 add_executable(latenz-icc-sleep ${CMAKE_CURRENT_LIST_DIR}/torture_sleep.cpp)
 target_link_libraries(latenz-icc-sleep PRIVATE latenz::icc)
 target_compile_options(latenz-icc-sleep PRIVATE -O2)
 foreach(channel mailbox exchange ring)
-  add_test(NAME icc_sleep_${channel} COMMAND latenz-icc-sleep torture ${channel} 100000)
+  foreach(bell futex eventfd c)
+    add_test(NAME icc_sleep_${bell}_${channel}
+             COMMAND latenz-icc-sleep torture ${bell} ${channel} 30000)
+  endforeach()
 endforeach()
 
 add_executable(latenz-icc-tsan ${CMAKE_CURRENT_LIST_DIR}/tsan_hammer.cpp)

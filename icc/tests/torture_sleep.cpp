@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two processes that wait for each other asleep: is a wake-up ever lost, and what waiting costs.
 //
-//   latenz-icc-sleep torture mailbox|exchange|ring MESSAGES
+//   latenz-icc-sleep torture futex|eventfd|c mailbox|exchange|ring MESSAGES [CPU]
 //   latenz-icc-sleep cost pause|yield|sleep CALLS PERIOD_US
 //
 // torture: nobody wakes by himself, so that who is not woken stands still, which ends the program
 // after a minute with exit code 1. Random delays before each call move both sides against each
-// other. Prints JSON: messages, sleeps (voluntary context switches of both), rings.
+// other. With a CPU both run on that one: then nearly each message is slept for. c: latenz/icc.h,
+// by futexes. Prints JSON: messages, sleeps (voluntary context switches of both, as the kernel
+// counts them), rings.
 //
 // cost: a client calls once a period and a server answers, by an exchange with this wait policy.
 // Prints JSON: percentiles of a call's time, and both processes' processor time in all.
@@ -31,6 +33,7 @@
 #include "latenz/icc.hpp"
 #include "latenz/icc/linux_memory.hpp"
 #include "latenz/icc/linux_wait.hpp"
+#include "sleeping_c.hpp"
 
 namespace latenz::icc {
 namespace {
@@ -39,7 +42,8 @@ constexpr std::uint8_t patience_s = 60;
 constexpr std::uint32_t messages_per_sign = 1U << 14U;
 
 using tests::Endless;
-using Asleep = Platform<Coherent, StandardOrder, tests::SleepEndless>;
+using ByFutex = Platform<Coherent, StandardOrder, tests::SleepEndless>;
+using ByEventFd = Platform<Coherent, StandardOrder, tests::SleepEndlessByEventFd>;
 
 struct Number {
   std::uint32_t value;
@@ -93,6 +97,15 @@ void await_second() {
   while (beside->attached == 0) sched_yield();
 }
 
+/// As soon as the other side has created the channel.
+template <class Endpoint, class... Index>
+Endpoint attached(void* memory, std::size_t bytes, Index... index) {
+  for (;;) {
+    if (auto opened = Endpoint::attach(memory, bytes, index...)) return *opened;
+    sched_yield();
+  }
+}
+
 /// Calls `one(number)` for each message, after a delay.
 template <class One>
 void for_each_message(std::uint32_t messages, std::uint32_t seed, One one) {
@@ -104,19 +117,30 @@ void for_each_message(std::uint32_t messages, std::uint32_t seed, One one) {
   }
 }
 
+/// What wakes the sides besides words in memory: nothing, or descriptors made before the fork.
+template <class Of>
+struct Bells {
+  void give_to(auto& endpoint) const {
+    if constexpr (requires { endpoint.use_bells(all); }) endpoint.use_bells(all);
+  }
+  EventFds<Of> all = EventFds<Of>::create();
+};
+
 /// Of a mailbox or a ring, whose reader is told its index.
 template <class Of, class... Index>
 struct StreamOfNumbers {
   using Channel = Of;
-  static void first(void* memory, std::uint32_t messages) {
+  static void first(void* memory, const Bells<Of>& bells, std::uint32_t messages) {
     auto writer = *Channel::Writer::create(memory, Channel::bytes, "tortured");
+    bells.give_to(writer);
     await_second();  // a ring waits for nobody who is not there
     for_each_message(messages, 1, [&](std::uint32_t n) {
       require(writer.write({n, ~n}) == Result::ok, "a message could not be written");
     });
   }
-  static void second(void* memory, std::uint32_t messages) {
-    auto reader = *Channel::Reader::attach_until(memory, Channel::bytes, Never{}, Index{}...);
+  static void second(void* memory, const Bells<Of>& bells, std::uint32_t messages) {
+    auto reader = attached<typename Channel::Reader>(memory, Channel::bytes, Index{}...);
+    bells.give_to(reader);
     beside->attached = 1;
     Number got{};
     for_each_message(messages, 2, [&](std::uint32_t n) {
@@ -125,26 +149,27 @@ struct StreamOfNumbers {
     });
   }
 };
-using MailboxOfNumbers = StreamOfNumbers<Mailbox<Number, Asleep>>;
-using RingOfNumbers = StreamOfNumbers<Ring<Number, 4, 1, Asleep>, std::uint32_t>;
 
+template <class Of>
 struct ExchangeOfNumbers {
-  using Channel = Exchange<Number, Number, Asleep>;
-  static void first(void* memory, std::uint32_t messages) {
+  using Channel = Of;
+  static void first(void* memory, const Bells<Of>& bells, std::uint32_t messages) {
     auto client = *Channel::Client::create(memory, Channel::bytes, "tortured");
+    bells.give_to(client);
     Number reply{};
     for_each_message(messages, 1, [&](std::uint32_t n) {
       require(client.call({n, ~n}, reply) == Result::ok, "a call was not answered");
       require(reply.value == ~n && reply.again == n, "another call's reply");
     });
   }
-  static void second(void* memory, std::uint32_t messages) {
-    auto server = *Channel::Server::attach_until(memory, Channel::bytes, Never{});
+  static void second(void* memory, const Bells<Of>& bells, std::uint32_t messages) {
+    auto server = attached<typename Channel::Server>(memory, Channel::bytes);
+    bells.give_to(server);
     const auto answer = [](const Number& request) {
       return Number{.value = request.again, .again = request.value};
     };
     for_each_message(messages, 2, [&](std::uint32_t /*number*/) {
-      require(server.serve(answer) == Result::ok, "no request came");
+      require(server.serve_until(answer, Never{}) == Result::ok, "no request came");
     });
   }
 };
@@ -180,16 +205,26 @@ void run_both(First first, Second second) {
   require(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the other side failed");
 }
 
+/// Both sides to come run on this one.
+void stay_on(std::uint32_t cpu) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(cpu, &only);
+  require(sched_setaffinity(0, sizeof only, &only) == 0, "no such CPU for this program");
+}
+
 template <class Numbers>
 void torture(std::uint32_t messages) {
+  const Bells<typename Numbers::Channel> bells;
+  require(static_cast<bool>(bells.all), bells.all.problem());
   constexpr std::size_t bytes = detail::whole_lines(Numbers::Channel::bytes);
   const LinuxMemory memory = shared_memory(bytes + line_bytes);
   beside = reinterpret_cast<Beside*>(static_cast<std::byte*>(memory.data()) + bytes);
   std::signal(SIGALRM, stands_still);
   const std::int64_t begin_ns = MonotonicClock::now_ns();
-  run_both([&] { Numbers::first(memory.data(), messages); },
+  run_both([&] { Numbers::first(memory.data(), bells, messages); },
            [&] {
-             Numbers::second(memory.data(), messages);
+             Numbers::second(memory.data(), bells, messages);
              beside->rings_of_second = Endless::rings;
            });
   const std::int64_t taken_ns = MonotonicClock::now_ns() - begin_ns;
@@ -256,18 +291,41 @@ bool number_of(const char* text, std::uint32_t& number) {
   return read.ec == std::errc{} && read.ptr == end && number != 0;
 }
 
+template <template <class, class> class MailboxOf, template <class, class, class> class ExchangeOf,
+          template <class, std::size_t, std::size_t, class> class RingOf, class P>
+bool torture_one(std::string_view which, std::uint32_t messages) {
+  if (which == "mailbox") return torture<StreamOfNumbers<MailboxOf<Number, P>>>(messages), true;
+  if (which == "exchange")
+    return torture<ExchangeOfNumbers<ExchangeOf<Number, Number, P>>>(messages), true;
+  if (which == "ring")
+    return torture<StreamOfNumbers<RingOf<Number, 4, 1, P>, std::uint32_t>>(messages), true;
+  return false;
+}
+
+bool torture_by(std::string_view bell, std::string_view which, std::uint32_t messages) {
+  if (bell == "futex") return torture_one<Mailbox, Exchange, Ring, ByFutex>(which, messages);
+  if (bell == "eventfd") return torture_one<Mailbox, Exchange, Ring, ByEventFd>(which, messages);
+  if (bell == "c") return torture_one<c::Mailbox, c::Exchange, c::Ring, ByFutex>(which, messages);
+  return false;
+}
+
 bool run(int words, char* const* word) {
   std::uint32_t count = 0;
   std::uint32_t period_us = 0;
-  if (words < 4 || !number_of(word[3], count)) return false;
+  if (words < 5) return false;
   const std::string_view what{word[1]};
   const std::string_view which{word[2]};
-  if (what == "torture" && words == 4) {
-    if (which == "mailbox") return torture<MailboxOfNumbers>(count), true;
-    if (which == "exchange") return torture<ExchangeOfNumbers>(count), true;
-    if (which == "ring") return torture<RingOfNumbers>(count), true;
+  if (what == "torture" && words <= 6 && number_of(word[4], count)) {
+    std::uint32_t cpu = 0;
+    if (words == 6) {
+      const char* const end = word[5] + std::strlen(word[5]);
+      const auto read = std::from_chars(word[5], end, cpu);
+      if (read.ec != std::errc{} || read.ptr != end || cpu >= CPU_SETSIZE) return false;
+      stay_on(cpu);
+    }
+    return torture_by(which, word[3], count);
   }
-  if (what == "cost" && words == 5 && number_of(word[4], period_us)) {
+  if (what == "cost" && words == 5 && number_of(word[3], count) && number_of(word[4], period_us)) {
     if (which == "pause") return cost<Pause>(count, period_us), true;
     if (which == "yield") return cost<Yield>(count, period_us), true;
     if (which == "sleep") return cost<Sleep<Futex>>(count, period_us), true;
@@ -280,8 +338,9 @@ bool run(int words, char* const* word) {
 
 int main(int words, char* const* word) {
   if (latenz::icc::run(words, word)) return 0;
-  std::fprintf(stderr,
-               "latenz-icc-sleep: say torture mailbox|exchange|ring MESSAGES, or "
-               "cost pause|yield|sleep CALLS PERIOD_US\n");
+  std::fprintf(
+      stderr,
+      "latenz-icc-sleep: say torture futex|eventfd|c mailbox|exchange|ring MESSAGES [CPU], "
+      "or cost pause|yield|sleep CALLS PERIOD_US\n");
   return 2;
 }
