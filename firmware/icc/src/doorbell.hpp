@@ -29,6 +29,17 @@ class Doorbell {
     return rung;
   }
 
+  static void forget() { rung_ = false; }
+
+  /// Sleeps until this side was called since it last forgot, and forgets it.
+  static void await() {
+    while (!was_rung()) {
+      firmware::Cpu::disable_interrupts();
+      if (!rung_) firmware::Cpu::wait_for_interrupt();  // a call that is pending ends it at once
+      firmware::Cpu::enable_interrupts();
+    }
+  }
+
   /// When the handler began.
   static std::uint32_t seen() { return seen_; }
 

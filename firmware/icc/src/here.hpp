@@ -17,6 +17,8 @@ struct Here {
   static bool can_ring();
   /// Does so.
   static void ring();
+  /// Whether the other side can call this one.
+  static bool can_hear();
   /// Lets such calls reach this side's interrupt controller.
   static void hear_ringing();
   /// Takes a call back that has arrived.

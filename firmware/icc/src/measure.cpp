@@ -59,7 +59,8 @@ void report(std::string_view link, std::span<const Sample> samples, bool has_rou
 void measure() {
   // by `Through`
   constexpr void (*ways[])(const Task&) = {measure_raw,    measure_mailbox, measure_exchange,
-                                           measure_latest, measure_ring,    measure_interrupt};
+                                           measure_latest, measure_ring,    measure_interrupt,
+                                           measure_rpmsg};
   ways[static_cast<std::uint32_t>(task().through)](task());
 }
 

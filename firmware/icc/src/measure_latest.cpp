@@ -3,6 +3,6 @@
 
 namespace latenz::pair {
 
-void measure_latest(const Task& wanted) { measure_link<LatestLink>(wanted); }
+void measure_latest(const Task& wanted) { measure_link<LatestLink>(wanted, AllSizes{}); }
 
 }  // namespace latenz::pair

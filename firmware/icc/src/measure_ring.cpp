@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measurement.hpp"
+#include "belled_measurement.hpp"
 
 namespace latenz::pair {
 
-void measure_ring(const Task& wanted) { measure_link<RingLink>(wanted); }
+void measure_ring(const Task& wanted) { measure_either<RingLink>(wanted); }
 
 }  // namespace latenz::pair

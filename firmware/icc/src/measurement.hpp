@@ -31,9 +31,9 @@ void report(std::string_view link, std::span<const Sample> samples, bool has_rou
 /// Not cleared at the start: every sample is written before it is read.
 extern Sample sample_store[Task::max_samples];
 
-template <template <class, class> class LinkOf, class Message>
+template <template <class, class> class LinkOf, class Message, class P = Between>
 class Measurement {
-  using Link = LinkOf<Message, Between>;
+  using Link = LinkOf<Message, P>;
 
  public:
   static void take(const Task& wanted) {
@@ -103,17 +103,18 @@ class Measurement {
   Message message_;
 };
 
+/// Sizes of messages, as powers of two.
+template <std::size_t... exponent>
+using Sizes = std::index_sequence<exponent...>;
+using AllSizes = std::make_index_sequence<13>;  ///< 1, 2, 4, ... 4096
+
 /// Calls `take` of the measurement with messages of the wanted size.
-template <template <class, class> class Link>
-void measure_link(const Task& wanted) {
-  constexpr std::size_t sizes = 13;  // 1, 2, 4, ... 4096
-  const auto one_of = [&]<std::size_t... exponent>(std::index_sequence<exponent...>) {
-    ((wanted.bytes == std::size_t{1} << exponent
-          ? Measurement<Link, Message<std::size_t{1} << exponent>>::take(wanted)
-          : void()),
-     ...);
-  };
-  one_of(std::make_index_sequence<sizes>());
+template <template <class, class> class Link, class P = Between, std::size_t... exponent>
+void measure_link(const Task& wanted, Sizes<exponent...> /*sizes*/) {
+  ((wanted.bytes == std::size_t{1} << exponent
+        ? Measurement<Link, Message<std::size_t{1} << exponent>, P>::take(wanted)
+        : void()),
+   ...);
 }
 
 void measure_raw(const Task& wanted);
@@ -122,5 +123,6 @@ void measure_exchange(const Task& wanted);
 void measure_latest(const Task& wanted);
 void measure_ring(const Task& wanted);
 void measure_interrupt(const Task& wanted);
+void measure_rpmsg(const Task& wanted);
 
 }  // namespace latenz::pair

@@ -2,12 +2,19 @@
 #include "task.hpp"
 
 #include "parameters.hpp"
+#include "rpmsg_peer.hpp"
 #include "side.hpp"
 
 namespace latenz::pair {
 namespace {
 
 constexpr std::array<char, 8> magic = {'L', 'A', 'T', 'E', 'N', 'Z', 'I', 'C'};
+
+/// Those whose waiting calls can sleep.
+constexpr bool has_doorbell(Through through) {
+  return through == Through::mailbox || through == Through::exchange || through == Through::ring ||
+         through == Through::rpmsg;
+}
 
 constexpr Task as_built() {
   Task block{
@@ -24,6 +31,7 @@ constexpr Task as_built() {
       .load = Load::none,
       .seed = 1,
       .restarts = 0,
+      .wait = Wait::poll,
       .crc = 0,
   };
   block.crc = block.expected_crc();
@@ -48,18 +56,25 @@ const Task& task() { return const_cast<const Task&>(task_block); }
 
 std::string_view Task::problem() const {
   if (magic != pair::magic || size != sizeof(Task)) return "task block: not found";
-  if (version != current_version) return "task block: not of version 1";
+  if (version != current_version) return "task block: not of version 2";
   if (crc != expected_crc()) return "task block: wrong checksum";
   if (kind > Kind::restart) return "task kind: not 0 to 3";
-  if (through > Through::interrupt) return "task through: not 0 to 5";
+  if (through > Through::rpmsg) return "task through: not 0 to 6";
   if (memory > Memory::tcm) return "task memory: not 0 to 3";
   if (direction > Direction::back) return "task direction: not 0 or 1";
   if (load > Load::memory) return "task load: not 0 to 2";
   if (restarts > 1) return "task restarts: not 0 or 1";
+  if (wait > Wait::doorbell) return "task wait: not 0 or 1";
   if (samples < 1) return "task samples: 0";
   if (kind == Kind::measure) {
     if (bytes == 0 || (bytes & (bytes - 1)) != 0 || bytes > 4096)
       return "task bytes: no power of two to 4096";
+    if (through == Through::rpmsg && bytes > peer::rpmsg_payload_bytes)
+      return "task bytes: more than the 496 that a buffer of rpmsg carries";
+    if (wait == Wait::doorbell && !has_doorbell(through))
+      return "task wait: nobody waits for a doorbell there";
+    if (wait == Wait::doorbell && bytes != 8 && bytes != 64 && bytes != 256)
+      return "task bytes: by doorbell 8, 64 or 256";
     if (samples > max_samples || warm_up > max_samples - samples) {
       return "task samples: more than 100000 with warm-up";
     }

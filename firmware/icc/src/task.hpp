@@ -14,13 +14,14 @@
 namespace latenz::pair {
 
 enum class Kind : std::uint32_t { measure, check, unlike, restart };
-enum class Through : std::uint32_t { raw, mailbox, exchange, latest, ring, interrupt };
+enum class Through : std::uint32_t { raw, mailbox, exchange, latest, ring, interrupt, rpmsg };
 enum class Memory : std::uint32_t { ocm, ddr, ddr_cci, tcm };
 enum class Direction : std::uint32_t { there, back };
+enum class Wait : std::uint32_t { poll, doorbell };
 enum class Load : std::uint32_t { none, spin, memory };
 
 struct Task {
-  static constexpr std::uint32_t current_version = 1;
+  static constexpr std::uint32_t current_version = 2;
   static constexpr std::uint32_t max_samples = 100'000;  ///< measured, with warm-up
 
   std::array<char, 8> magic;
@@ -36,6 +37,7 @@ struct Task {
   Load load;               ///< on the second Cortex-A53
   std::uint32_t seed;      ///< of payloads and of points of restarts
   std::uint32_t restarts;  ///< `restart`: 0: who begins, 1: who answers
+  Wait wait;               ///< `measure` by a mailbox, an exchange, a ring or rpmsg
   std::uint32_t crc;       ///< CRC-32 of all before
 
   /// The checksum the block should have.
@@ -50,7 +52,7 @@ struct Task {
   [[nodiscard]] std::string_view problem() const;
 };
 
-static_assert(sizeof(Task) == 60, "the layout is documented");
+static_assert(sizeof(Task) == 64, "the layout is documented");
 
 /// The block in this image.
 const Task& task();

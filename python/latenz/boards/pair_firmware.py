@@ -23,15 +23,16 @@ MOST_SAMPLES = 100_000
 
 _FIRST_R5 = 4  # QEMU counts the four A53 first
 _MAGIC = b"LATENZIC"
-_VERSION = 1
-_BLOCK = struct.Struct("<8s12I")  # followed by its CRC-32; firmware/icc/src/task.hpp
+_VERSION = 2
+_BLOCK = struct.Struct("<8s13I")  # followed by its CRC-32; firmware/icc/src/task.hpp
 _SIZE = _BLOCK.size + 4
 _KINDS = ("measure", "check", "unlike", "restart")
-_THROUGH = ("raw", "mailbox", "exchange", "latest", "ring", "interrupt")
+_THROUGH = ("raw", "mailbox", "exchange", "latest", "ring", "interrupt", "rpmsg")
 _MEMORIES = ("ocm", "ddr", "ddr-cci", "tcm")
 _DIRECTIONS = ("there", "back")
 _LOADS = ("none", "spin", "memory")
 _RESTARTS = ("begins", "answers")
+_WAITS = ("poll", "doorbell")
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class PairTask:
     Attributes:
         kind: `measure` latencies, `check` that messages arrive, `unlike`: refuse what does not fit,
             `restart` at many points.
-        through: Kind of channel; `raw`: a word that both poll.
+        through: Kind of channel; `raw`: a word that both poll; `rpmsg`: the peer.
         message_bytes: Size of a measured message, a power of two.
         samples: Measured or checked round trips; `restart`: points.
         warm_up: Measured before and forgotten.
@@ -50,10 +51,13 @@ class PairTask:
         load: What the second Cortex-A53 does.
         seed: Of payloads, and of points of restarts.
         restarts: `restart`: which side does.
+        wait: `measure`: whether a side polls, or waits for the other processor's doorbell.
     """
 
     kind: Literal["measure", "check", "unlike", "restart"] = "measure"
-    through: Literal["raw", "mailbox", "exchange", "latest", "ring", "interrupt"] = "exchange"
+    through: Literal["raw", "mailbox", "exchange", "latest", "ring", "interrupt", "rpmsg"] = (
+        "exchange"
+    )
     message_bytes: int = 8
     samples: int = 1000
     warm_up: int = 10
@@ -62,6 +66,7 @@ class PairTask:
     load: Literal["none", "spin", "memory"] = "none"
     seed: int = 1
     restarts: Literal["begins", "answers"] = "begins"
+    wait: Literal["poll", "doorbell"] = "poll"
 
     def block(self) -> bytes:
         """Return the block as the programs read it, with its checksum."""
@@ -79,6 +84,7 @@ class PairTask:
             _LOADS.index(self.load),
             self.seed,
             _RESTARTS.index(self.restarts),
+            _WAITS.index(self.wait),
         )
         return fields + zlib.crc32(fields).to_bytes(4, "little")
 

@@ -30,6 +30,7 @@ Through = Literal[
     "latest",
     "ring",
     "interrupt",
+    "rpmsg",
     "boost-spsc",
     "eventfd",
     "pipe",
@@ -45,6 +46,11 @@ WITHOUT_PAYLOAD = ("raw", "interrupt")
 ON_SILICON_ONLY = ("ddr-cci", "tcm")
 """Memories that the emulated boards do not have as the chip has them."""
 DEFAULT_BYTES = 8
+RPMSG_BYTES = 256
+"""Largest power of two that a buffer of rpmsg carries: 512 bytes with a header of 16."""
+BY_DOORBELL = ("mailbox", "exchange", "ring", "rpmsg")
+DOORBELL_BYTES = (8, 64, 256)
+"""Sizes that our firmware measures where the receiver waits for a doorbell."""
 
 _NS = 1_000_000_000
 _MOVED = 1.2
@@ -63,7 +69,8 @@ class IntercoreSettings(EngineSettings):
     through: Through = "exchange"
     """`raw`: one word that both poll, the least that shared memory can take; `interrupt`: from
     processor to processor, on boards only; `mailbox`, `exchange`, `latest`, `ring`: the channels of
-    `latenz::icc`; the others: peers, on this machine only."""
+    `latenz::icc`; `rpmsg`: rpmsg over virtio queues, the peer on boards; the others: peers, on this
+    machine only."""
     bytes: int | None = Field(default=None, ge=1, le=4096)
     """Of the message, a power of two; None: 8. `raw` and `interrupt` carry no message."""
     samples: int = Field(default=10_000, ge=1, le=1_000_000)
@@ -75,9 +82,10 @@ class IntercoreSettings(EngineSettings):
     direction: Literal["there", "back"] = "there"
     """`there`: from the first of `cpus` to the second, on boards from Cortex-A53 to Cortex-R5;
     `back`: the other way."""
-    wait: Literal["spin", "pause"] = "pause"
+    wait: Literal["spin", "pause", "doorbell"] = "pause"
     """What a waiting processor does between two looks: nothing, or its pause instruction, which
-    leaves the cache line to the writer while it is being filled."""
+    leaves the cache line to the writer while it is being filled; on boards also `doorbell`: it
+    sleeps until the other one calls it by an interrupt."""
 
     @property
     def payload_bytes(self) -> int:
@@ -92,9 +100,22 @@ class IntercoreSettings(EngineSettings):
             raise ValueError("messages are compiled for powers of two; write bytes = 1 to 4096")
         if self.through in (*PEERS, "interrupt") and self.memory != "shared":
             raise ValueError(f"{self.through} has no choice of memory; leave memory out")
+        if self.through == "rpmsg" and self.payload_bytes > RPMSG_BYTES:
+            raise ValueError("a buffer of rpmsg carries 496 bytes; write bytes = 256 or less")
+        if self.wait == "doorbell":
+            self._can_wait_for_doorbell()
         if self.cpus is not None and len(self.cpus) != 2:
             raise ValueError("cpus must be two; write for example [0, 1]")
         return self
+
+    def _can_wait_for_doorbell(self) -> None:
+        if self.through not in BY_DOORBELL:
+            raise ValueError(
+                f"nobody waits for a doorbell with {self.through}; choose one of: "
+                + ", ".join(BY_DOORBELL)
+            )
+        if self.payload_bytes not in DOORBELL_BYTES:
+            raise ValueError("by doorbell are measured: bytes = 8, 64 or 256")
 
 
 def board_obstacle(settings: IntercoreSettings, emulated: bool) -> Obstacle | None:
@@ -131,8 +152,10 @@ class Intercore(Engine[IntercoreSettings]):
     @classmethod
     def obstacle(cls, settings: IntercoreSettings) -> Obstacle | None:
         """Return why the probe cannot measure here, or None if it can."""
-        if settings.through == "interrupt":
+        if settings.through == "interrupt" or settings.wait == "doorbell":
             return Obstacle("processes have no inter-processor interrupts; boards measure them")
+        if settings.through == "rpmsg":
+            return Obstacle("rpmsg is measured between the processors of a board")
         if settings.memory != "shared":
             return Obstacle(f'this machine has no memory "{settings.memory}"; boards have')
         missing = missing_own_program(_PROGRAM)

@@ -91,7 +91,8 @@ class Pair(Stack[PairSettings]):
                 "a core that spins would keep the emulator to itself until its turn ends",
                 'write wait = "pause"',
             )
-        if emulated and engine.through == "interrupt" and engine.direction == "there":
+        called = engine.through == "interrupt" or engine.wait == "doorbell"
+        if emulated and called and engine.direction == "there":
             return Obstacle("QEMU's Cortex-R5 gets no interrupts", 'write direction = "back"')
         return board_obstacle(engine, emulated)
 
@@ -138,6 +139,7 @@ class Pair(Stack[PairSettings]):
             memory="ocm" if engine.memory == "shared" else engine.memory,
             direction=engine.direction,
             load=self.job.condition.load.kind,  # type: ignore[arg-type] # one of `loads`
+            wait="doorbell" if engine.wait == "doorbell" else "poll",
         )
 
     def _sample_set(self, number: int, received: "Received") -> SampleSet:
@@ -181,7 +183,8 @@ class Pair(Stack[PairSettings]):
                 f"the load's turns lie between, each up to a share of {self.settings.tick_us} us; a"
                 " core that only spins adds as much"
             )
-        if self._engine.through == "interrupt" and kind.name == "one-way":
+        by_interrupt = self._engine.through == "interrupt" and kind.name == "one-way"
+        if by_interrupt or (self._engine.wait == "doorbell" and kind.name != "raw"):
             yield _DOORBELL
 
 

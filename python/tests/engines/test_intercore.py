@@ -195,6 +195,12 @@ def test_an_experiment_leaves_three_sets_a_condition(tmp_path):
         ({"bytes": 12}, "powers of two"),
         ({"bytes": 8192}, "4096"),
         ({"through": "pipe", "memory": "ocm"}, "no choice of memory"),
+        ({"through": "rpmsg", "bytes": 512}, "a buffer of rpmsg carries 496 bytes"),
+        (
+            {"through": "latest", "wait": "doorbell"},
+            "choose one of: mailbox, exchange, ring, rpmsg",
+        ),
+        ({"bytes": 16, "wait": "doorbell"}, "bytes = 8, 64 or 256"),
         ({"cpus": [0]}, "cpus must be two"),
         ({"samples": 0}, "1"),
     ],
@@ -211,6 +217,8 @@ def test_settings_that_do_not_fit_are_refused_where_they_stand(tmp_path, known, 
 def test_what_each_place_does_not_have_is_told():
     host = ENGINES["intercore"].obstacle
     assert "boards measure them" in str(host(settings(through="interrupt")))
+    assert "boards measure them" in str(host(settings(wait="doorbell")))
+    assert "processors of a board" in str(host(settings(through="rpmsg")))
     assert 'no memory "ocm"' in str(host(settings(memory="ocm")))
     assert host(settings()) is None
     for memory in ("ddr-cci", "tcm"):

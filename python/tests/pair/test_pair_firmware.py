@@ -94,15 +94,22 @@ def test_what_the_emulator_lacks_is_refused_by_the_firmware_too(tmp_path):
         carry_out(PairTask(memory="tcm"), tmp_path)
     with pytest.raises(BadInput, match="task direction: who is called gets no interrupts here"):
         carry_out(PairTask(through="interrupt", direction="there"), tmp_path)
+    with pytest.raises(BadInput, match="task direction: who is called gets no interrupts here"):
+        carry_out(PairTask(wait="doorbell", direction="there"), tmp_path)
+    with pytest.raises(BadInput, match="task wait: nobody waits for a doorbell there"):
+        carry_out(PairTask(wait="doorbell", through="latest"), tmp_path)
+    with pytest.raises(BadInput, match="task bytes: more than the 496"):
+        carry_out(PairTask(through="rpmsg", message_bytes=512), tmp_path)
 
 
 @pytest.mark.parametrize(
     ("offset", "value", "reason"),
     [
         (12, 59, "task block: not found"),
-        (8, 2, "task block: not of version 1"),
+        (8, 1, "task block: not of version 2"),
         (24, 3, "task bytes: no power of two to 4096"),
         (36, 4, "task memory: not 0 to 3"),
+        (56, 2, "task wait: not 0 or 1"),
     ],
 )
 def test_damaged_tasks_are_refused_by_name(offset, value, reason, tmp_path, monkeypatch):

@@ -19,6 +19,9 @@ WAYS = {
     "there": 'through = "exchange"\nmemory = "ocm"',
     "large": 'through = "exchange"\nmemory = "ocm"\nbytes = 1024',
     "back": 'through = "mailbox"\nmemory = "ddr"\ndirection = "back"',
+    "rpmsg": 'through = "rpmsg"\nmemory = "ocm"\nbytes = 64',
+    "called": 'through = "rpmsg"\nmemory = "ocm"\nbytes = 64\nwait = "doorbell"\ndirection = "back"',
+    "ring": 'through = "ring"\nmemory = "ocm"\nwait = "doorbell"\ndirection = "back"',
     "interrupt": 'through = "interrupt"\ndirection = "back"',
 }
 LOADED = ("spin", "memory")
@@ -95,7 +98,7 @@ def test_every_set_is_there_and_says_what_it_is(runs):
 def test_figures_are_what_both_cores_execute(runs):
     found = latencies(runs[0])
     assert {len(each) for each in found.values()} == {SAMPLES}
-    for way in ("there", "large", "back"):
+    for way in ("there", "large", "back", "rpmsg", "called", "ring"):
         halves, ways, raw = (max(found[f"{way}/{kind}"]) for kind in sorted(KINDS))
         assert 0 < raw < halves < 2 * ways + 20  # the clocks are known to within 10 ns
     words = 1024 // 8
@@ -123,6 +126,7 @@ def test_a_load_is_turns_of_the_emulator_whatever_it_does(runs):
         ),
         ("zcu102", "", 'memory "shared" is that of bench host'),
         ("zcu102", 'through = "interrupt"', "QEMU's Cortex-R5 gets no interrupts"),
+        ("zcu102", 'memory = "ocm"\nwait = "doorbell"', "QEMU's Cortex-R5 gets no interrupts"),
         ("zcu102", 'through = "pipe"', "pipe needs a Linux on both sides"),
         ("zcu102", 'memory = "ocm"\nsamples = 100000', "boards keep 99990 samples"),
         ("zcu102-board", 'memory = "tcm"', "nothing here starts its Cortex-R5"),

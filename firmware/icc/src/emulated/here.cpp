@@ -20,6 +20,7 @@ using SetPending = firmware::RegisterArray<0xF901'0200>;
 void Here::prepare() { firmware::Board::prepare(false); }
 bool Here::has(Memory memory) { return memory == Memory::ocm || memory == Memory::ddr; }
 bool Here::can_ring() { return !Side::first; }
+bool Here::can_hear() { return Side::first; }
 void Here::ring() { SetPending::write(interrupt_of_a53 / 32, 1U << (interrupt_of_a53 % 32)); }
 void Here::hear_ringing() {}
 void Here::end_ringing() {}

@@ -24,6 +24,7 @@ using Enable = firmware::Register<own_channel + 0x18>;
 void Here::prepare() { firmware::Board::prepare(true); }
 bool Here::has(Memory /*memory*/) { return true; }
 bool Here::can_ring() { return true; }
+bool Here::can_hear() { return true; }
 void Here::ring() { Trigger::write(other_bit); }
 
 void Here::hear_ringing() {
