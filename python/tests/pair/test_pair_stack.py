@@ -20,7 +20,7 @@ WAYS = {
     "large": 'through = "exchange"\nmemory = "ocm"\nbytes = 1024',
     "back": 'through = "mailbox"\nmemory = "ddr"\ndirection = "back"',
     "rpmsg": 'through = "rpmsg"\nmemory = "ocm"\nbytes = 64',
-    "called": 'through = "rpmsg"\nmemory = "ocm"\nbytes = 64\nwait = "doorbell"\ndirection = "back"',
+    "called": 'through = "rpmsg"\nmemory = "ocm"\nwait = "doorbell"\ndirection = "back"',
     "ring": 'through = "ring"\nmemory = "ocm"\nwait = "doorbell"\ndirection = "back"',
     "interrupt": 'through = "interrupt"\ndirection = "back"',
 }
