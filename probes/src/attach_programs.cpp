@@ -12,10 +12,12 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <iterator>
 #include <span>
 
+#include "clock.hpp"
 #include "failure.hpp"
 #include "text.hpp"
 #include "trace_format.hpp"
@@ -27,7 +29,7 @@ using probe::Failure;
 using Size = BpfAssembler::Size;
 using If = BpfAssembler::If;
 
-/// Written on its own CPU only, but for `watching`.
+/// Written on its own CPU only, but for `watching`, and what we write.
 struct alignas(128) Programs::Cpu {
   std::uint64_t timer_active;  ///< a timer's handler runs
   std::uint64_t timer_due;     ///< of that timer, by its own clock; 0: not known
@@ -39,33 +41,59 @@ struct alignas(128) Programs::Cpu {
   std::uint64_t softirq_vector;
   std::uint64_t stolen_before_softirq;
   std::uint64_t stolen;
-  std::uint64_t watching;  ///< a watched thread is ready here
+  std::uint64_t watching;       ///< a watched thread is ready here
+  std::uint64_t has_deadlines;  ///< written by us: threads of SCHED_DEADLINE are watched
   std::uint64_t lost;
+  std::uint64_t written;  ///< records in this CPU's lane, since the start
+  std::uint64_t taken;    ///< of these, by us
 };
 
+/// What the programs keep for each thread.
+struct Programs::Thread {
+  std::uint32_t is_deadline;
+  std::uint32_t slot;  ///< in the counts of its calls
+  std::int64_t call;
+  std::uint64_t argument_0;
+  std::uint64_t argument_1;
+  std::uint64_t all_calls;
+};
+
+/// Threads by their numbers: so many have a place that may share it. Whether a thread is watched,
+/// and what is kept of the first, is in one line, which is reached without a call.
+struct alignas(128) Programs::Threads {
+  static constexpr int ways = 2;
+  std::array<std::uint32_t, ways> tid;  ///< `nobody`: free
+  std::array<Thread, ways> thread;
+};
+
+/// Timers by a mix of their addresses, so many in a set; of more the oldest gives way. What is
+/// looked at for each timer is in one line.
+struct alignas(128) Programs::Timers {
+  static constexpr int ways = 4;
+  std::array<std::uint64_t, ways> address;
+  std::array<std::uint64_t, ways> due;
+  std::array<std::uint32_t, ways> owner;  ///< of SCHED_DEADLINE, whom no waking tells of; 0: others
+  std::uint32_t next;                     ///< the way that is taken next
+};
 namespace {
 
 constexpr unsigned most_cpus = 1024;
 constexpr int cpu_bits = 7;
 constexpr std::uint32_t most_threads = 1024;
-constexpr std::uint32_t most_timers = 8192;
+constexpr std::uint32_t thread_sets = 4096;
+constexpr int threads_bits = 7;
+constexpr int calls_bits = 11;
+constexpr std::uint32_t nobody = UINT32_MAX;
+constexpr int record_bits = 6;
+static_assert(sizeof(Event) == 1U << record_bits);
+constexpr std::uint32_t all_lanes_bytes = 2U << 20U;
+constexpr std::uint32_t smallest_lane = 1024;  ///< records
 constexpr std::uint32_t ring_bytes = 4U << 20U;
 
-/// What the programs keep for each thread.
-struct Thread {
-  std::uint32_t is_deadline;
-  std::uint32_t unused;
-  std::int64_t call;
-  std::uint64_t argument_0;
-  std::uint64_t argument_1;
-  std::uint64_t all_calls;
-  Programs::Calls calls;  ///< how often each system call was made
-};
-struct Timer {
-  std::uint64_t due;
-  std::uint32_t owner;  ///< of SCHED_DEADLINE, whom no waking tells of; 0: all others
-  std::uint32_t unused;
-};
+constexpr int timers_bits = 7;
+constexpr unsigned timer_sets = 256;
+constexpr int mixing = 0x61C88647;  ///< the golden ratio's, as the kernel mixes
+constexpr int mixed_bits = 32;      ///< the lower ones are mixed least
 
 constexpr unsigned stack = 10;
 constexpr unsigned context = 6;
@@ -73,9 +101,6 @@ constexpr unsigned cpu = 7;
 constexpr unsigned thread = 8;
 constexpr int record = -64;
 constexpr int record_bytes = sizeof(Event);
-constexpr int key = -72;
-constexpr int timer_value = -88;
-constexpr int second_key = -96;
 
 constexpr int in_record(std::size_t offset) { return record + static_cast<int>(offset); }
 constexpr int of(std::size_t offset) { return static_cast<int>(offset); }
@@ -115,6 +140,16 @@ std::string content_of(const std::filesystem::path& path) {
   return text;
 }
 
+/// How many CPUs this machine may ever have; not those that we may run on.
+std::uint32_t possible_cpus() {
+  const std::string text = probe::first_line("/sys/devices/system/cpu/possible");
+  const auto last = text.find_last_of("-,");
+  std::uint32_t number = 0;
+  const char* const begin = text.data() + (last == std::string::npos ? 0 : last + 1);
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), number);
+  return error == std::errc() && number < most_cpus ? number + 1 : most_cpus;
+}
+
 void copy_name(BpfAssembler& code, int from) {
   for (const int part : {0, 8}) {
     code.load(Size::dword, 1, context, from + part);
@@ -135,7 +170,14 @@ void clear_record(BpfAssembler& code) {
 }  // namespace
 
 Programs::~Programs() {
-  if (cpu_memory_ != nullptr) munmap(cpu_memory_, most_cpus * sizeof(Cpu));
+  const auto give_back = [](auto memory) {
+    if (memory.data() != nullptr) munmap(memory.data(), memory.size_bytes());
+  };
+  give_back(cpu_memory_);
+  give_back(threads_memory_);
+  give_back(timers_memory_);
+  give_back(counts_memory_);
+  give_back(lanes_memory_);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   if (consumer_ != nullptr) munmap(consumer_, page);
   if (producer_ != nullptr) {
@@ -144,7 +186,8 @@ Programs::~Programs() {
 }
 
 void Programs::attach(const std::filesystem::path& tracefs, bool count_cost) {
-  static_assert(sizeof(Cpu) == 1U << cpu_bits);
+  static_assert(sizeof(Cpu) == 1U << cpu_bits && sizeof(Threads) == 1U << threads_bits);
+  static_assert(sizeof(Timers) == 1U << timers_bits && sizeof(CallCounts) == 1U << calls_bits);
   tracefs_ = tracefs;
   make_maps();
   if (count_cost) {
@@ -160,8 +203,9 @@ void Programs::attach(const std::filesystem::path& tracefs, bool count_cost) {
   attach_to("irq/softirq_entry", false, &Programs::write_softirq_entry);
   attach_to("irq/softirq_exit", false, &Programs::write_softirq_exit);
   attach_to("raw_syscalls/sys_enter", false, &Programs::write_call_entry);
-  attach_to("raw_syscalls/sys_exit", false, &Programs::write_call_exit);
   attach_to("exceptions/page_fault_user", false, &Programs::write_fault);
+  // Where faults are told, they tell who has left a call; nobody else sleeps outside of one.
+  if (!absent_.empty() && absent_.back() == "exceptions/page_fault_user") attach_to_call_exit();
   attach_to("sched/sched_process_fork", false, &Programs::write_fork);
   attach_to("vmscan/mm_vmscan_direct_reclaim_begin", false, &Programs::write_reclaim_begin);
   attach_to("vmscan/mm_vmscan_direct_reclaim_end", false, &Programs::write_reclaim_end);
@@ -173,22 +217,31 @@ void Programs::attach(const std::filesystem::path& tracefs, bool count_cost) {
   attach_to("sched/sched_switch", true, &Programs::write_switch);
 }
 
+/// An array in one value, so that the programs need no call to reach it, and neither do we.
+template <typename Each>
+std::span<Each> Programs::shared_array(probe::File& map, std::size_t count) {
+  const std::size_t bytes = count * sizeof(Each);
+  map = opened(probe::create_bpf_map(BPF_MAP_TYPE_ARRAY, sizeof(std::uint32_t),
+                                     static_cast<std::uint32_t>(bytes), 1, BPF_F_MMAPABLE),
+               "BPF");
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map.descriptor(), 0);
+  if (memory == MAP_FAILED) refuse("memory of BPF", errno);
+  return {static_cast<Each*>(memory), count};
+}
+
 void Programs::make_maps() {
-  threads_ = opened(
-      probe::create_bpf_map(BPF_MAP_TYPE_HASH, sizeof(std::uint32_t), sizeof(Thread), most_threads),
-      "BPF");
-  timers_ = opened(probe::create_bpf_map(BPF_MAP_TYPE_LRU_HASH, sizeof(std::uint64_t),
-                                         sizeof(Timer), most_timers),
-                   "BPF");
-  cpus_ = opened(probe::create_bpf_map(BPF_MAP_TYPE_ARRAY, sizeof(std::uint32_t),
-                                       most_cpus * sizeof(Cpu), 1, BPF_F_MMAPABLE),
-                 "BPF");
+  cpu_memory_ = shared_array<Cpu>(cpus_, most_cpus);
+  threads_memory_ = shared_array<Threads>(threads_, thread_sets);
+  timers_memory_ = shared_array<Timers>(timers_, timer_sets);
+  counts_memory_ = shared_array<CallCounts>(counts_, most_threads);
+  for (Threads& each : threads_memory_) each.tid.fill(nobody);
+  for (std::uint32_t slot = most_threads; slot > 0; --slot) free_slots_.push_back(slot - 1);
+  const std::uint32_t cpus = possible_cpus();
+  lane_records_ = std::max(all_lanes_bytes / std::bit_ceil(cpus) >> record_bits, smallest_lane);
+  lanes_memory_ = shared_array<Event>(lanes_, std::size_t{std::bit_ceil(cpus)} * lane_records_);
+  seen_written_.resize(cpus);
   ring_ = opened(probe::create_bpf_map(BPF_MAP_TYPE_RINGBUF, 0, 0, ring_bytes), "BPF's ring");
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  void* cpus = mmap(nullptr, most_cpus * sizeof(Cpu), PROT_READ | PROT_WRITE, MAP_SHARED,
-                    cpus_.descriptor(), 0);
-  if (cpus == MAP_FAILED) refuse("memory of BPF", errno);
-  cpu_memory_ = static_cast<Cpu*>(cpus);
   void* consumer = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, ring_.descriptor(), 0);
   if (consumer == MAP_FAILED) refuse("memory of BPF's ring", errno);
   consumer_ = static_cast<std::byte*>(consumer);
@@ -250,45 +303,93 @@ void Programs::attach_to(std::string_view tracepoint, bool is_needed,
   absent_.push_back(name);
 }
 
+Programs::Place Programs::place_of(std::uint32_t tid) {
+  Threads& set = threads_memory_[tid & (thread_sets - 1)];
+  for (const std::uint32_t wanted : {tid, nobody}) {
+    for (std::size_t way = 0; way < set.tid.size(); ++way) {
+      if (set.tid[way] == wanted) return {.tid = &set.tid[way], .thread = &set.thread[way]};
+    }
+  }
+  return {};
+}
+
 bool Programs::watch(std::int32_t tid, bool is_deadline) {
   const auto number = static_cast<std::uint32_t>(tid);
-  const Thread fresh{.is_deadline = is_deadline ? 1U : 0U,
-                     .unused = 0,
-                     .call = unknown_call,
-                     .argument_0 = 0,
-                     .argument_1 = 0,
-                     .all_calls = 0,
-                     .calls = {}};
-  bpf_attr attributes{};
-  attributes.map_fd = static_cast<std::uint32_t>(threads_.descriptor());
-  attributes.key = probe::bpf_pointer(&number);
-  attributes.value = probe::bpf_pointer(&fresh);
-  attributes.flags = BPF_ANY;
-  return probe::bpf(BPF_MAP_UPDATE_ELEM, attributes) == 0;
+  const Place place = place_of(number);
+  if (place.tid == nullptr) return false;
+  const bool is_new = *place.tid == nobody;
+  if (is_new && free_slots_.empty()) return false;
+  const std::uint32_t slot = is_new ? free_slots_.back() : place.thread->slot;
+  if (is_new) {
+    free_slots_.pop_back();
+    counts_memory_[slot] = {};
+  }
+  *place.thread = {.is_deadline = is_deadline ? 1U : 0U,
+                   .slot = slot,
+                   .call = unknown_call,
+                   .argument_0 = 0,
+                   .argument_1 = 0,
+                   .all_calls = 0};
+  if (is_deadline) {
+    watch_deadlines();
+  }
+  std::atomic_ref(*place.tid).store(number, std::memory_order_release);
+  return true;
+}
+
+/// Their timers are told, and so must be whether they are in a call when they leave their CPU
+/// without sleeping.
+void Programs::watch_deadlines() {
+  if (std::exchange(has_deadlines_, true)) return;
+  for (Cpu& each : cpu_memory_) each.has_deadlines = 1;
+  attach_to_call_exit();
+}
+
+void Programs::attach_to_call_exit() {
+  constexpr std::string_view name = "raw_syscalls/sys_exit";
+  const bool is_attached =
+      std::ranges::any_of(attached_, [&](const Attached& each) { return each.tracepoint == name; });
+  if (!is_attached) attach_to(name, false, &Programs::write_call_exit);
 }
 
 void Programs::forget(std::int32_t tid) {
-  const auto number = static_cast<std::uint32_t>(tid);
-  bpf_attr attributes{};
-  attributes.map_fd = static_cast<std::uint32_t>(threads_.descriptor());
-  attributes.key = probe::bpf_pointer(&number);
-  probe::bpf(BPF_MAP_DELETE_ELEM, attributes);
+  const Place place = place_of(static_cast<std::uint32_t>(tid));
+  if (place.tid == nullptr || *place.tid == nobody) return;
+  std::atomic_ref(*place.tid).store(nobody, std::memory_order_release);
+  free_slots_.insert(free_slots_.begin(), place.thread->slot);  // a program may just be at it
 }
 
 void Programs::forget_timers() {
-  std::uint64_t address = 0;
-  bpf_attr attributes{};
-  attributes.map_fd = static_cast<std::uint32_t>(timers_.descriptor());
-  attributes.next_key = probe::bpf_pointer(&address);
-  while (probe::bpf(BPF_MAP_GET_NEXT_KEY, attributes) == 0) {
-    bpf_attr one{};
-    one.map_fd = attributes.map_fd;
-    one.key = probe::bpf_pointer(&address);
-    if (probe::bpf(BPF_MAP_DELETE_ELEM, one) != 0) return;
+  for (Timers& each : timers_memory_) each.address = {};
+}
+
+/// What a CPU has written until the last time is handed on now: by then it is there for every
+/// processor to see, and what another one wrote before is there, too.
+void Programs::drain(const std::function<void(const Event&)>& take) {
+  batch_.clear();
+  for (std::size_t cpu = 0; cpu < seen_written_.size(); ++cpu) drain_lane(cpu);
+  drain_ring();
+  std::ranges::stable_sort(batch_, {}, &Event::t_ns);
+  for (const Event& event : batch_) take(event);
+  until_ns_ = probe::read_clock_ns(CLOCK_MONOTONIC);
+  for (std::size_t cpu = 0; cpu < seen_written_.size(); ++cpu) {
+    seen_written_[cpu] = std::atomic_ref(cpu_memory_[cpu].written).load(std::memory_order_acquire);
   }
 }
 
-void Programs::drain(const std::function<void(const Event&)>& take) {
+void Programs::drain_lane(std::size_t cpu) {
+  const auto lane = lanes_memory_.subspan(cpu * lane_records_, lane_records_);
+  std::uint64_t taken = cpu_memory_[cpu].taken;
+  while (taken < seen_written_[cpu]) {
+    const Event& event = lane[taken & (lane_records_ - 1)];
+    if (event.t_ns > until_ns_) break;
+    batch_.push_back(event);
+    ++taken;
+  }
+  std::atomic_ref(cpu_memory_[cpu].taken).store(taken, std::memory_order_release);
+}
+
+void Programs::drain_ring() {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   auto& consumed = *reinterpret_cast<std::uint64_t*>(consumer_);
   // The kernel counts up beside us; reading needs no write.
@@ -307,27 +408,26 @@ void Programs::drain(const std::function<void(const Event&)>& take) {
     if ((length & BPF_RINGBUF_DISCARD_BIT) == 0 && bytes == sizeof(Event)) {
       Event event;
       std::memcpy(&event, place + BPF_RINGBUF_HDR_SZ, sizeof event);
-      take(event);
+      if (event.t_ns > until_ns_) break;
+      batch_.push_back(event);
     }
     at += (bytes + BPF_RINGBUF_HDR_SZ + 7U) & ~7U;
     std::atomic_ref(consumed).store(at, std::memory_order_release);
   }
 }
 
-Programs::Calls Programs::calls(std::int32_t tid) const {
-  Thread found{};
-  const auto number = static_cast<std::uint32_t>(tid);
-  bpf_attr attributes{};
-  attributes.map_fd = static_cast<std::uint32_t>(threads_.descriptor());
-  attributes.key = probe::bpf_pointer(&number);
-  attributes.value = probe::bpf_pointer(&found);
-  probe::bpf(BPF_MAP_LOOKUP_ELEM, attributes);
-  return found.calls;
+Programs::Calls Programs::calls(std::int32_t tid) {
+  Calls found{};
+  const Place place = place_of(static_cast<std::uint32_t>(tid));
+  if (place.tid != nullptr && *place.tid != nobody) {
+    std::ranges::copy(counts_memory_[place.thread->slot], found.begin());
+  }
+  return found;
 }
 
 std::uint64_t Programs::lost() const {
   std::uint64_t sum = 0;
-  for (Cpu& each : std::span(cpu_memory_, most_cpus)) {
+  for (Cpu& each : cpu_memory_) {
     sum += std::atomic_ref(each.lost).load(std::memory_order_relaxed);
   }
   return sum;
@@ -356,28 +456,53 @@ std::vector<ProgramCost> Programs::costs() const {
 void Programs::load_cpu(BpfAssembler& code, BpfAssembler::Label beyond) const {
   const auto within = code.label();
   code.call(BPF_FUNC_get_smp_processor_id);
-  code.jump_if(If::less, 0, most_cpus, within);
+  code.jump_if(If::less, 0, static_cast<int>(seen_written_.size()), within);
   code.jump(beyond);
   code.bind(within);
-  code.store(Size::half, stack, in_record(offsetof(Event, cpu)), 0);
   code.compute(BPF_LSH, 0, cpu_bits);
   code.load_map_value(cpu, cpus_).compute_with(BPF_ADD, cpu, 0);
 }
 
-/// r0: the `Thread` whose number stands on the stack at `place`, or 0.
-void Programs::find_thread(BpfAssembler& code, int place) const {
-  code.load_map(1, threads_).copy(2, stack).compute(BPF_ADD, 2, place);
-  code.call(BPF_FUNC_map_lookup_elem);
+/// `thread`: the one whose number is in `tid`. Uses r2 and r3.
+void Programs::find_thread(BpfAssembler& code, unsigned tid, BpfAssembler::Label unwatched) const {
+  const auto first = code.label();
+  const auto found = code.label();
+  code.copy(2, tid).compute(BPF_AND, 2, thread_sets - 1).compute(BPF_LSH, 2, threads_bits);
+  code.load_map_value(thread, threads_).compute_with(BPF_ADD, thread, 2);
+  code.load(Size::word, 3, thread, of(offsetof(Threads, tid))).jump_if_same(3, tid, first);
+  code.load(Size::word, 3, thread, of(offsetof(Threads, tid) + sizeof(std::uint32_t)));
+  code.jump_if_differs(3, tid, unwatched);
+  code.compute(BPF_ADD, thread, of(offsetof(Threads, thread) + sizeof(Thread))).jump(found);
+  code.bind(first).compute(BPF_ADD, thread, of(offsetof(Threads, thread)));
+  code.bind(found);
 }
 
-/// `thread`: the current one, its number is in the record.
+/// r1: the number of the current thread.
+void load_current(BpfAssembler& code) {
+  constexpr int word_bits = 32;
+  code.call(BPF_FUNC_get_current_pid_tgid).copy(1, 0);
+  code.compute(BPF_LSH, 1, word_bits).compute(BPF_RSH, 1, word_bits);
+}
+
+/// `thread`: the current one. Its number gets into the record, of which nothing else is set.
 void Programs::find_current(BpfAssembler& code, BpfAssembler::Label unwatched) const {
-  code.call(BPF_FUNC_get_current_pid_tgid);
-  code.store(Size::word, stack, key, 0);
-  code.store(Size::word, stack, in_record(offsetof(Event, tid)), 0);
-  find_thread(code, key);
-  code.jump_if(If::equal, 0, 0, unwatched);
-  code.copy(thread, 0);
+  load_current(code);
+  find_thread(code, 1, unwatched);
+  clear_record(code);
+  code.store(Size::word, stack, in_record(offsetof(Event, tid)), 1);
+}
+
+/// r3: the `Timers` that the timer of the event is in, whose address is in r1. Uses r2.
+void Programs::find_timers(BpfAssembler& code) const {
+  code.copy(2, 1).compute(BPF_MUL, 2, mixing).compute(BPF_RSH, 2, mixed_bits);
+  code.compute(BPF_AND, 2, timer_sets - 1).compute(BPF_LSH, 2, timers_bits);
+  code.load_map_value(3, timers_).compute_with(BPF_ADD, 3, 2);
+}
+
+/// After the record was cleared.
+void tell_cpu(BpfAssembler& code) {
+  code.call(BPF_FUNC_get_smp_processor_id);
+  code.store(Size::half, stack, in_record(offsetof(Event, cpu)), 0);
 }
 
 /// Puts the time and the kind into the record, and the record into the ring.
@@ -393,44 +518,80 @@ void Programs::emit(BpfAssembler& code, EventKind kind) const {
   code.bind(taken);
 }
 
+/// As `emit`, of events that happen with interrupts off: a CPU writes them into a lane of its own,
+/// which costs it no call and no lock.
+void Programs::emit_in_lane(BpfAssembler& code, EventKind kind) const {
+  const auto room = code.label();
+  const auto done = code.label();
+  code.store_constant(Size::byte, stack, in_record(offsetof(Event, kind)), static_cast<int>(kind));
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, written)));
+  code.load(Size::dword, 2, cpu, of(offsetof(Cpu, taken))).compute_with(BPF_SUB, 1, 2);
+  code.jump_if(If::less, 1, static_cast<int>(lane_records_), room);
+  code.set(1, 1).add_to(cpu, of(offsetof(Cpu, lost)), 1).jump(done);
+  code.bind(room).call(BPF_FUNC_ktime_get_ns);
+  code.store(Size::dword, stack, in_record(offsetof(Event, t_ns)), 0);
+  code.call(BPF_FUNC_get_smp_processor_id);
+  code.compute(BPF_LSH, 0, record_bits + std::countr_zero(lane_records_));
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, written)));
+  code.copy(2, 1).compute(BPF_AND, 2, static_cast<int>(lane_records_ - 1));
+  code.compute(BPF_LSH, 2, record_bits).compute_with(BPF_OR, 2, 0);
+  code.compute(BPF_AND, 2, static_cast<int>(lanes_memory_.size_bytes() - sizeof(Event)));
+  code.load_map_value(3, lanes_).compute_with(BPF_ADD, 3, 2);
+  for (int part = 0; part < record_bytes; part += 8) {
+    code.load(Size::dword, 4, stack, record + part).store(Size::dword, 3, part, 4);
+  }
+  code.compute(BPF_ADD, 1, 1).store(Size::dword, cpu, of(offsetof(Cpu, written)), 1);
+  code.bind(done);
+}
+
 void Programs::write_timer_start(BpfAssembler& code, const Offsets& at) {
   const auto end = code.label();
-  const auto unknown = code.label();
-  code.copy(context, 1);
-  code.load(Size::dword, 1, context, at.at("hrtimer")).store(Size::dword, stack, key, 1);
-  code.load_map(1, timers_).copy(2, stack).compute(BPF_ADD, 2, key);
-  code.call(BPF_FUNC_map_lookup_elem);
-  code.jump_if(If::equal, 0, 0, unknown);
-  code.load(Size::dword, 1, context, at.at("softexpires"));
-  code.store(Size::dword, 0, of(offsetof(Timer, due)), 1);
-  code.jump(end);
-  code.bind(unknown);
+  code.copy(context, 1).load(Size::dword, 1, context, at.at("hrtimer"));
+  find_timers(code);
+  code.load(Size::dword, 5, context, at.at("softexpires"));
+  for (int way = 0; way < Timers::ways; ++way) {
+    const auto other = code.label();
+    code.load(Size::dword, 4, 3, of(offsetof(Timers, address)) + way * 8);
+    code.jump_if_differs(4, 1, other);
+    code.store(Size::dword, 3, of(offsetof(Timers, due)) + way * 8, 5).jump(end);
+    code.bind(other);
+  }
+  write_timer_first_start(code, at, end);
+  code.bind(end).exit(1);
+}
+
+/// A timer that is not known yet. In a timer's handler the current thread has nothing to do with
+/// it.
+void Programs::write_timer_first_start(BpfAssembler& code, const Offsets& at,
+                                       BpfAssembler::Label end) const {
+  const auto owned = code.label();
   load_cpu(code, end);
-  // In a timer's handler the current thread has nothing to do with the timer.
   code.load(Size::dword, 1, cpu, of(offsetof(Cpu, timer_active)));
   code.jump_if(If::not_equal, 1, 0, end);
-  code.call(BPF_FUNC_get_current_pid_tgid);
-  code.store(Size::word, stack, second_key, 0);
-  code.store_constant(Size::dword, stack, timer_value + of(offsetof(Timer, owner)), 0);
-  find_thread(code, second_key);
-  code.jump_if(If::equal, 0, 0, end);
-  const auto owned = code.label();
-  code.load(Size::word, 1, 0, of(offsetof(Thread, is_deadline)));
-  code.jump_if(If::equal, 1, 0, owned);
-  code.load(Size::word, 1, stack, second_key);
-  code.store(Size::word, stack, timer_value + of(offsetof(Timer, owner)), 1);
-  code.bind(owned);
-  code.load(Size::dword, 1, context, at.at("softexpires"));
-  code.store(Size::dword, stack, timer_value + of(offsetof(Timer, due)), 1);
-  code.load_map(1, timers_).copy(2, stack).compute(BPF_ADD, 2, key);
-  code.copy(3, stack).compute(BPF_ADD, 3, timer_value).set(4, BPF_ANY);
-  code.call(BPF_FUNC_map_update_elem);
-  code.bind(end).exit(1);
+  load_current(code);
+  find_thread(code, 1, end);
+  code.load(Size::word, 2, thread, of(offsetof(Thread, is_deadline)));
+  code.jump_if(If::not_equal, 2, 0, owned);
+  code.set(1, 0);
+  code.bind(owned).copy(9, 1);
+  code.load(Size::dword, 1, context, at.at("hrtimer"));
+  find_timers(code);
+  code.load(Size::dword, 5, context, at.at("softexpires"));
+  code.load(Size::word, 4, 3, of(offsetof(Timers, next)));
+  code.copy(2, 4).compute(BPF_ADD, 2, 1).store(Size::word, 3, of(offsetof(Timers, next)), 2);
+  code.compute(BPF_AND, 4, Timers::ways - 1);
+  constexpr int dword_bits = 3;
+  constexpr int word_bits = 2;
+  code.copy(2, 4).compute(BPF_LSH, 2, word_bits).compute_with(BPF_ADD, 2, 3);
+  code.store(Size::word, 2, of(offsetof(Timers, owner)), 9);
+  code.compute(BPF_LSH, 4, dword_bits).compute_with(BPF_ADD, 3, 4);
+  code.store(Size::dword, 3, of(offsetof(Timers, due)), 5);
+  code.store(Size::dword, 3, of(offsetof(Timers, address)), 1);
 }
 
 void Programs::write_timer_entry(BpfAssembler& code, const Offsets& at) {
   const auto end = code.label();
-  const auto unknown = code.label();
+  const auto known = code.label();
   code.copy(context, 1);
   load_cpu(code, end);
   code.set(1, 1).store(Size::dword, cpu, of(offsetof(Cpu, timer_active)), 1);
@@ -438,29 +599,30 @@ void Programs::write_timer_entry(BpfAssembler& code, const Offsets& at) {
                                   std::pair{"function", offsetof(Cpu, timer_function)}}) {
     code.load(Size::dword, 1, context, at.at(field)).store(Size::dword, cpu, of(to), 1);
   }
-  code.load(Size::dword, 1, context, at.at("hrtimer")).store(Size::dword, stack, key, 1);
-  code.load_map(1, timers_).copy(2, stack).compute(BPF_ADD, 2, key);
-  code.call(BPF_FUNC_map_lookup_elem);
-  code.jump_if(If::equal, 0, 0, unknown);
-  code.load(Size::dword, 1, 0, of(offsetof(Timer, due)));
-  code.store(Size::dword, cpu, of(offsetof(Cpu, timer_due)), 1);
-  code.load(Size::word, 1, 0, of(offsetof(Timer, owner)));
+  code.load(Size::dword, 1, context, at.at("hrtimer"));
+  find_timers(code);
+  for (int way = 0; way < Timers::ways; ++way) {
+    const auto other = code.label();
+    code.load(Size::dword, 4, 3, of(offsetof(Timers, address)) + way * 8);
+    code.jump_if_differs(4, 1, other);
+    code.load(Size::dword, 5, 3, of(offsetof(Timers, due)) + way * 8);
+    code.set(4, of(offsetof(Timers, owner)) + way * 4).jump(known);
+    code.bind(other);
+  }
+  code.set(5, 0).store(Size::dword, cpu, of(offsetof(Cpu, timer_due)), 5).jump(end);
+  code.bind(known).store(Size::dword, cpu, of(offsetof(Cpu, timer_due)), 5);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, has_deadlines)));
   code.jump_if(If::equal, 1, 0, end);
-  code.store(Size::word, stack, second_key, 1);
+  code.compute_with(BPF_ADD, 3, 4).load(Size::word, 9, 3, 0);
+  code.jump_if(If::equal, 9, 0, end);
   clear_record(code);
-  code.call(BPF_FUNC_get_smp_processor_id);
-  code.store(Size::half, stack, in_record(offsetof(Event, cpu)), 0);
-  code.load(Size::word, 1, stack, second_key);
-  code.store(Size::word, stack, in_record(offsetof(Event, tid)), 1);
-  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, timer_due)));
-  code.store(Size::dword, stack, in_record(offsetof(Event, a)), 1);
+  code.store(Size::word, stack, in_record(offsetof(Event, tid)), 9);
+  code.store(Size::dword, stack, in_record(offsetof(Event, a)), 5);
   code.load(Size::dword, 1, cpu, of(offsetof(Cpu, stolen)));
   code.store(Size::dword, stack, in_record(offsetof(Event, b)), 1);
   copy_field(code, Size::dword, at.at("function"), offsetof(Event, c));
+  tell_cpu(code);
   emit(code, EventKind::replenish);
-  code.jump(end);
-  code.bind(unknown);
-  code.set(1, 0).store(Size::dword, cpu, of(offsetof(Cpu, timer_due)), 1);
   code.bind(end).exit(1);
 }
 
@@ -477,12 +639,12 @@ void Programs::write_waking(BpfAssembler& code, const Offsets& at) {
   const auto no_interrupt = code.label();
   const auto source_known = code.label();
   code.copy(context, 1);
+  code.load(Size::word, 1, context, at.at("pid"));
+  find_thread(code, 1, end);
   clear_record(code);
-  code.load(Size::word, 1, context, at.at("pid")).store(Size::word, stack, key, 1);
   code.store(Size::word, stack, in_record(offsetof(Event, tid)), 1);
-  find_thread(code, key);
-  code.jump_if(If::equal, 0, 0, end);
   load_cpu(code, end);
+  tell_cpu(code);
   code.call(BPF_FUNC_get_current_pid_tgid);
   code.store(Size::word, stack, in_record(offsetof(Event, other)), 0);
   code.copy(1, stack).compute(BPF_ADD, 1, in_record(offsetof(Event, comm)));
@@ -534,7 +696,7 @@ void Programs::write_waking(BpfAssembler& code, const Offsets& at) {
   code.bind(too_late).bind(no_due);
   code.compute(BPF_LSH, 2, target_bits).compute_with(BPF_OR, 1, 2);
   code.store(Size::word, stack, in_record(offsetof(Event, value)), 1);
-  emit(code, EventKind::waking);
+  emit_in_lane(code, EventKind::waking);
   code.load(Size::word, 1, context, at.at("target_cpu"));
   const auto within = code.label();
   code.jump_if(If::less, 1, most_cpus, within);
@@ -551,16 +713,13 @@ void Programs::write_switch(BpfAssembler& code, const Offsets& at) {
   const auto sleeps = code.label();
   const auto foreign = code.label();
   code.copy(context, 1);
-  clear_record(code);
   load_cpu(code, end);
 
   code.load(Size::word, 1, context, at.at("prev_pid"));
-  code.jump_if(If::equal, 1, 0, next);
-  code.store(Size::word, stack, key, 1);
+  find_thread(code, 1, next);
+  clear_record(code);
   code.store(Size::word, stack, in_record(offsetof(Event, tid)), 1);
-  find_thread(code, key);
-  code.jump_if(If::equal, 0, 0, next);
-  code.copy(thread, 0);
+  tell_cpu(code);
   copy_field(code, Size::word, at.at("next_pid"), offsetof(Event, other));
   copy_name(code, at.at("next_comm"));
   code.load(Size::dword, 1, thread, of(offsetof(Thread, all_calls)));
@@ -578,15 +737,14 @@ void Programs::write_switch(BpfAssembler& code, const Offsets& at) {
   code.jump_if(If::any_bit, 1, 0xFF, sleeps);
   code.set(1, 1).store(Size::dword, cpu, of(offsetof(Cpu, watching)), 1);
   code.bind(sleeps);
-  emit(code, EventKind::out);
+  emit_in_lane(code, EventKind::out);
 
   code.bind(next);
   code.load(Size::word, 1, context, at.at("next_pid"));
-  code.jump_if(If::equal, 1, 0, foreign);
-  code.store(Size::word, stack, key, 1);
-  find_thread(code, key);
-  code.jump_if(If::equal, 0, 0, foreign);
-  code.load(Size::dword, 1, 0, of(offsetof(Thread, all_calls)));
+  find_thread(code, 1, foreign);
+  clear_record(code);
+  tell_cpu(code);
+  code.load(Size::dword, 1, thread, of(offsetof(Thread, all_calls)));
   code.store(Size::dword, stack, in_record(offsetof(Event, b)), 1);
   copy_field(code, Size::word, at.at("next_pid"), offsetof(Event, tid));
   copy_field(code, Size::word, at.at("prev_pid"), offsetof(Event, other));
@@ -597,13 +755,14 @@ void Programs::write_switch(BpfAssembler& code, const Offsets& at) {
   code.load(Size::word, 1, context, at.at("next_prio"));
   code.store(Size::dword, stack, in_record(offsetof(Event, c)), 1);
   code.set(1, 0).store(Size::dword, cpu, of(offsetof(Cpu, watching)), 1);
-  emit(code, EventKind::in);
+  emit_in_lane(code, EventKind::in);
   code.jump(end);
 
   code.bind(foreign);
   code.load(Size::dword, 1, cpu, of(offsetof(Cpu, watching)));
   code.jump_if(If::equal, 1, 0, end);
-  code.store_constant(Size::word, stack, in_record(offsetof(Event, tid)), 0);
+  clear_record(code);
+  tell_cpu(code);
   copy_field(code, Size::word, at.at("prev_pid"), offsetof(Event, other));
   copy_field(code, Size::word, at.at("prev_prio"), offsetof(Event, value));
   copy_name(code, at.at("prev_comm"));
@@ -611,7 +770,7 @@ void Programs::write_switch(BpfAssembler& code, const Offsets& at) {
   code.store(Size::dword, stack, in_record(offsetof(Event, a)), 1);
   code.load(Size::dword, 1, cpu, of(offsetof(Cpu, stolen)));
   code.store(Size::dword, stack, in_record(offsetof(Event, b)), 1);
-  emit(code, EventKind::foreign);
+  emit_in_lane(code, EventKind::foreign);
   code.bind(end).exit(1);
 }
 
@@ -668,7 +827,8 @@ void Programs::write_softirq_exit(BpfAssembler& code, const Offsets& /*at*/) {
 void Programs::write_call_entry(BpfAssembler& code, const Offsets& at) {
   const auto end = code.label();
   code.copy(context, 1);
-  find_current(code, end);
+  load_current(code);
+  find_thread(code, 1, end);
   for (const auto& [from, to] :
        {std::pair{at.at("id"), offsetof(Thread, call)},
         std::pair{at.at("args"), offsetof(Thread, argument_0)},
@@ -682,16 +842,19 @@ void Programs::write_call_entry(BpfAssembler& code, const Offsets& at) {
   code.jump_if(If::less, 1, static_cast<int>(Programs::most_calls), known);
   code.jump(end);
   code.bind(known);
-  constexpr int cell_bits = 3;
-  code.compute(BPF_LSH, 1, cell_bits).compute_with(BPF_ADD, thread, 1);
-  code.load(Size::dword, 1, thread, of(offsetof(Thread, calls))).compute(BPF_ADD, 1, 1);
-  code.store(Size::dword, thread, of(offsetof(Thread, calls)), 1);
+  constexpr int cell_bits = 2;
+  code.compute(BPF_LSH, 1, cell_bits);
+  code.load(Size::word, 2, thread, of(offsetof(Thread, slot)));
+  code.compute(BPF_AND, 2, most_threads - 1).compute(BPF_LSH, 2, calls_bits);
+  code.load_map_value(3, counts_).compute_with(BPF_ADD, 3, 1).compute_with(BPF_ADD, 3, 2);
+  code.load(Size::word, 1, 3, 0).compute(BPF_ADD, 1, 1).store(Size::word, 3, 0, 1);
   code.bind(end).exit(1);
 }
 
 void Programs::write_call_exit(BpfAssembler& code, const Offsets& /*at*/) {
   const auto end = code.label();
-  find_current(code, end);
+  load_current(code);
+  find_thread(code, 1, end);
   code.set(1, static_cast<int>(no_call)).store(Size::dword, thread, of(offsetof(Thread, call)), 1);
   code.bind(end).exit(1);
 }
@@ -699,9 +862,10 @@ void Programs::write_call_exit(BpfAssembler& code, const Offsets& /*at*/) {
 void Programs::write_fault(BpfAssembler& code, const Offsets& at) {
   const auto end = code.label();
   code.copy(context, 1);
-  clear_record(code);
   find_current(code, end);
+  code.set(1, static_cast<int>(no_call)).store(Size::dword, thread, of(offsetof(Thread, call)), 1);
   load_cpu(code, end);
+  tell_cpu(code);
   copy_field(code, Size::dword, at.at("address"), offsetof(Event, a));
   copy_field(code, Size::dword, at.at("ip"), offsetof(Event, b));
   code.load(Size::dword, 1, context, at.at("error_code"));
@@ -713,9 +877,9 @@ void Programs::write_fault(BpfAssembler& code, const Offsets& at) {
 void Programs::write_fork(BpfAssembler& code, const Offsets& at) {
   const auto end = code.label();
   code.copy(context, 1);
-  clear_record(code);
   find_current(code, end);
   load_cpu(code, end);
+  tell_cpu(code);
   copy_field(code, Size::word, at.at("child_pid"), offsetof(Event, value));
   emit(code, EventKind::fork);
   code.bind(end).exit(1);
@@ -731,9 +895,9 @@ void Programs::write_reclaim_end(BpfAssembler& code, const Offsets& /*at*/) {
 
 void Programs::write_reclaim(BpfAssembler& code, int begins) {
   const auto end = code.label();
-  clear_record(code);
   find_current(code, end);
   load_cpu(code, end);
+  tell_cpu(code);
   code.store_constant(Size::word, stack, in_record(offsetof(Event, value)), begins);
   emit(code, EventKind::reclaim);
   code.bind(end).exit(1);
@@ -754,9 +918,9 @@ void Programs::write_frequency(BpfAssembler& code, const Offsets& at) {
 
 void Programs::write_gone(BpfAssembler& code, const Offsets& /*at*/) {
   const auto end = code.label();
-  clear_record(code);
   find_current(code, end);
   load_cpu(code, end);
+  tell_cpu(code);
   emit(code, EventKind::gone);
   code.bind(end).exit(1);
 }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,13 +45,13 @@ class Programs {
   /// Learns anew whose timers are which, after a thread has become one of SCHED_DEADLINE.
   void forget_timers();
 
-  /// Hands on what has come in since the last time, in order.
+  /// Hands on, in order, what had come in when it was called the last time.
   void drain(const std::function<void(const Event&)>& take);
 
   /// How often a thread has made each system call since it is watched.
   static constexpr std::size_t most_calls = 512;
   using Calls = std::array<std::uint64_t, most_calls>;
-  [[nodiscard]] Calls calls(std::int32_t tid) const;
+  [[nodiscard]] Calls calls(std::int32_t tid);
 
   /// Records that found no room, since the start.
   [[nodiscard]] std::uint64_t lost() const;
@@ -60,7 +61,12 @@ class Programs {
   /// Tracepoints of which this kernel has none, or which it refused; what they tell stays unknown.
   [[nodiscard]] const std::vector<std::string>& absent() const { return absent_; }
 
-  struct Cpu;  ///< what the programs keep for each CPU
+  // What the programs keep: for each CPU, for threads, and of timers.
+  struct Cpu;
+  struct Thread;
+  struct Threads;
+  struct Timers;
+  using CallCounts = std::array<std::uint32_t, most_calls>;
 
  private:
   struct Attached {
@@ -71,11 +77,23 @@ class Programs {
   using Offsets = std::map<std::string, int, std::less<>>;
 
   void make_maps();
+  template <typename Each>
+  static std::span<Each> shared_array(probe::File& map, std::size_t count);
+  struct Place {
+    std::uint32_t* tid = nullptr;
+    Thread* thread = nullptr;
+  };
+  /// Where a thread is kept, or may be; nulls: others have all of its places.
+  [[nodiscard]] Place place_of(std::uint32_t tid);
+  void watch_deadlines();
+  void attach_to_call_exit();
   void attach_to(std::string_view tracepoint, bool is_needed,
                  void (Programs::*write)(probe::BpfAssembler&, const Offsets&));
   [[nodiscard]] Offsets offsets_of(std::string_view tracepoint) const;
 
   void write_timer_start(probe::BpfAssembler& code, const Offsets& at);
+  void write_timer_first_start(probe::BpfAssembler& code, const Offsets& at,
+                               probe::BpfAssembler::Label end) const;
   void write_timer_entry(probe::BpfAssembler& code, const Offsets& at);
   void write_timer_exit(probe::BpfAssembler& code, const Offsets& at);
   void write_waking(probe::BpfAssembler& code, const Offsets& at);
@@ -95,17 +113,34 @@ class Programs {
   void write_gone(probe::BpfAssembler& code, const Offsets& at);
 
   void load_cpu(probe::BpfAssembler& code, probe::BpfAssembler::Label beyond) const;
-  void find_thread(probe::BpfAssembler& code, int place) const;
+  void find_thread(probe::BpfAssembler& code, unsigned tid,
+                   probe::BpfAssembler::Label unwatched) const;
   void find_current(probe::BpfAssembler& code, probe::BpfAssembler::Label unwatched) const;
+  void find_timers(probe::BpfAssembler& code) const;
+  void drain_lane(std::size_t cpu);
+  void drain_ring();
+  void emit_in_lane(probe::BpfAssembler& code, EventKind kind) const;
   void emit(probe::BpfAssembler& code, EventKind kind) const;
 
   std::filesystem::path tracefs_;
+  probe::File cpus_;
   probe::File threads_;
   probe::File timers_;
-  probe::File cpus_;
+  probe::File counts_;
+  probe::File lanes_;
   probe::File ring_;
   probe::File statistics_;
-  Cpu* cpu_memory_ = nullptr;
+  std::span<Cpu> cpu_memory_;
+  std::span<Threads> threads_memory_;
+  std::span<Timers> timers_memory_;
+  std::span<CallCounts> counts_memory_;
+  std::span<Event> lanes_memory_;            ///< of all CPUs, one after the other
+  std::uint32_t lane_records_ = 0;           ///< in each; a power of two
+  std::vector<std::uint64_t> seen_written_;  ///< by each CPU, the last time
+  std::int64_t until_ns_ = 0;                ///< when that was looked at
+  std::vector<Event> batch_;
+  std::vector<std::uint32_t> free_slots_;
+  bool has_deadlines_ = false;
   std::byte* consumer_ = nullptr;
   const std::byte* producer_ = nullptr;
   std::vector<Attached> attached_;

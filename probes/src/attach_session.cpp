@@ -471,6 +471,7 @@ int Session::perform() {
       break;
     }
   }
+  programs_.drain([this](const Event& event) { take(event); });  // what came in meanwhile
   return end(signal);
 }
 

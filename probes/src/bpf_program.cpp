@@ -113,6 +113,16 @@ BpfAssembler& BpfAssembler::jump_if(If condition, unsigned value, int constant, 
   return append(BPF_JMP | static_cast<unsigned>(condition) | constant_form, value, 0, 0, constant);
 }
 
+BpfAssembler& BpfAssembler::jump_if_same(unsigned one, unsigned other, Label to) {
+  jumps_.push_back({code_.size(), to});
+  return append(BPF_JMP | BPF_JEQ | with_register, one, other);
+}
+
+BpfAssembler& BpfAssembler::jump_if_differs(unsigned one, unsigned other, Label to) {
+  jumps_.push_back({code_.size(), to});
+  return append(BPF_JMP | BPF_JNE | with_register, one, other);
+}
+
 BpfAssembler& BpfAssembler::exit(int result) {
   set(0, result);
   return append(BPF_JMP | BPF_EXIT, 0);

@@ -60,6 +60,8 @@ class BpfAssembler {
   BpfAssembler& call(bpf_func_id helper);
   BpfAssembler& jump(Label to);
   BpfAssembler& jump_if(If condition, unsigned value, int constant, Label to);
+  BpfAssembler& jump_if_same(unsigned one, unsigned other, Label to);
+  BpfAssembler& jump_if_differs(unsigned one, unsigned other, Label to);
   BpfAssembler& exit(int result);
 
   /// Not open if the kernel refuses; `errno` tells why. `log`: takes the verifier's words, if not

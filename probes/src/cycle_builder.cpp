@@ -29,6 +29,8 @@ constexpr std::size_t most_calls = 64;
 constexpr std::size_t most_names = 4096;
 constexpr std::uint64_t strays_to_doubt = 200;
 constexpr std::uint32_t state_bits = 0xFF;
+constexpr std::uint32_t stopped_bits =
+    4 | 8;  ///< by a signal or a debugger, on the way out of a call
 constexpr std::int64_t elsewhere_ns = 3'600'000'000'000;  ///< no timer is that late
 
 template <typename Number>
@@ -136,7 +138,7 @@ void ThreadCycles::out(const Event& event) {
     note_unseen_waking(event.t_ns);
   }
   calls_ = event.flags;
-  call_ = event.b;
+  call_ = (event.value & stopped_bits) != 0 ? no_call : event.b;
   argument_0_ = event.c;
   argument_1_ = event.value >> 16U;
   since_ns_ = event.t_ns;
