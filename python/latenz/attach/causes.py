@@ -170,9 +170,11 @@ def _shares(thread: Thread, story: Story, known: Surroundings, until_it_runs: bo
             share.add(length_ns, words)
 
     waits = [each for each in segments if each.what == "ready"]
-    # Where less urgent threads change among themselves, the kernel could have taken this one.
+    # Where less urgent threads change among themselves, the kernel could have taken this one, but
+    # not while it was handling interrupts.
     others = [each for each in waits if each.tid and _is_less_urgent(each, story.own_priority)]
-    less_urgent_ns = sum(each.length_ns for each in others) if len(others) > 1 else 0
+    others_ns = sum(each.length_ns - each.stolen_ns for each in others)
+    less_urgent_ns = others_ns if len(others) > 1 else 0
     used_up = (
         known.throttled
         and story.own_priority >= _FIRST_ORDINARY
@@ -262,12 +264,12 @@ def _add_wait_for_less_urgent(
 ) -> None:
     own = story.own_priority
     length_ns, who = segment.length_ns, _named(segment)
-    if _FIRST_REAL_TIME <= own < _FIRST_ORDINARY and less_urgent_ns >= _THROTTLED_NS:
-        words = f"ready while {who} ran, which is less urgent: real-time throttling"
-        add("throttled", length_ns, words, "likely")
-    elif 2 * segment.stolen_ns >= length_ns >= _SHORT_NS:
+    if 2 * segment.stolen_ns >= length_ns >= _SHORT_NS:
         words = f"ready while interrupts and softirqs were handled on its CPU, over {who}"
         add("interrupt", length_ns, words)
+    elif _FIRST_REAL_TIME <= own < _FIRST_ORDINARY and less_urgent_ns >= _THROTTLED_NS:
+        words = f"ready while {who} ran, which is less urgent: real-time throttling"
+        add("throttled", length_ns, words, "likely")
     elif segment.tid == 0:
         add("scheduling", length_ns, "to leave the idle state and switch to it")
     elif length_ns >= _SHORT_NS:

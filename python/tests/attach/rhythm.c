@@ -97,6 +97,22 @@ static void* hold_lock(void* unused) {
   return unused;
 }
 
+/* ---- a queue of threads as urgent as the loop for one lock, each of which holds it for long */
+
+#define QUEUED 4
+
+static void* queue_up(void* unused) {
+  prctl(PR_SET_NAME, "queued");
+  real_time(40);
+  for (;;) {
+    pthread_mutex_lock(&shared);
+    usleep(PLANTED_NS / 1000 / QUEUED);
+    pthread_mutex_unlock(&shared);
+    usleep(1000);
+  }
+  return unused;
+}
+
 static void* hog(void* unused) {
   (void)unused;
   prctl(PR_SET_NAME, "high-hog");
@@ -110,7 +126,7 @@ static void* hog(void* unused) {
 
 /* ---- one packet to very many sockets: all of them are served in one softirq */
 
-#define SOCKETS 1500
+#define SOCKETS 6000
 
 static void* flood(void* unused) {
   prctl(PR_SET_NAME, "flooder");
@@ -128,7 +144,7 @@ static void* flood(void* unused) {
   setsockopt(from, SOL_SOCKET, SO_BROADCAST, &on, sizeof on);
   for (;;) {
     sendto(from, "x", 1, 0, (const struct sockaddr*)&to, sizeof to);
-    usleep(20000);
+    usleep(50000);
   }
   return unused;
 }
@@ -185,7 +201,9 @@ static void prepare_plant(void) {
   }
   if (strcmp(plant, "inversion") == 0) start(hold_lock);
   if (strcmp(plant, "hog") == 0) start(hog);
+  for (int i = 0; strcmp(plant, "convoy") == 0 && i < QUEUED; ++i) start(queue_up);
   if (strcmp(plant, "softirq") == 0) start(flood);
+  if (strcmp(plant, "throttle") == 0) work = period - period / 50;  // of 100 %, 95 are allowed
   if (strcmp(plant, "fork") == 0) {
     take_memory();
     start(fork_beside);
@@ -263,6 +281,10 @@ static void planted(void) {
     pthread_mutex_lock(&shared);
     pthread_mutex_unlock(&shared);
   }
+  if (strcmp(plant, "convoy") == 0) {
+    pthread_mutex_lock(&shared);
+    pthread_mutex_unlock(&shared);
+  }
   if (strcmp(plant, "faults") == 0) {
     const size_t size = 64UL << 20;
     char* fresh = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -275,7 +297,6 @@ static void planted(void) {
   if (strcmp(plant, "reclaim") == 0) use_memory();
   if (strcmp(plant, "work") == 0) spin(PLANTED_NS);
   if (strcmp(plant, "pause") == 0) usleep(PLANTED_NS / 1000);
-  if (strcmp(plant, "throttle") == 0 && taken % 1200 == 399) spin(1600000000);
 }
 
 static void cycle(int64_t due) {

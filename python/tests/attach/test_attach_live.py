@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -102,6 +103,29 @@ def test_a_hand_over_is_measured_from_the_waking(start_rhythm: Start, tmp_path: 
     assert abs(threads["taker"]["period_ns"] - MS) < MS // 10
     names = {each["name"] for each in told["sample_sets"]}
     assert names == {"rhythm/rhythm", "rhythm/taker"}
+
+
+@pytest.mark.skipif(shutil.which("cyclictest") is None, reason="cyclictest is not installed")
+def test_a_real_program_is_found_without_options_and_agrees(tmp_path: Path) -> None:
+    """What cyclictest measures ends later than the switch to it, and it measures for longer."""
+    told_by_itself = tmp_path / "cyclictest.json"
+    cpu = str(max(os.sched_getaffinity(0)))
+    options = ["-q", "-m", "-t1", "-p80", "-i1500", "-a", cpu, f"--json={told_by_itself}"]
+    program = subprocess.Popen(["cyclictest", *options], stdout=subprocess.DEVNULL)
+    try:
+        told = attach(program.pid, "--duration", "1500 ms", "-o", tmp_path / "run")
+    finally:
+        program.send_signal(signal.SIGINT)
+        program.wait(LIMIT_S)
+    (thread,) = told["threads"]
+    assert thread["period_ns"] == 1_500_000
+    assert thread["scheduler"] == "SCHED_FIFO 80"
+    assert thread["due_from"].startswith("the expiry of its own timer (hrtimer_wakeup)")
+    (own,) = json.loads(told_by_itself.read_text())["thread"].values()
+    found = columns(tmp_path / "run", f"cyclictest/{thread['folder']}")
+    assert found["latency_ns"].max() // 1000 <= own["max"]
+    states = {each["id"]: each["state"] for each in told["findings"]}
+    assert states["app-memory-locked"] == states["app-real-time-policy"] == "ok"
 
 
 def test_a_deadline_thread_has_the_period_that_it_asked_for(
@@ -346,6 +370,8 @@ def assert_named(program: Rhythm, cause: str, words: str, folder: Path) -> None:
         ("fork", "fork", "of them to copy memory shared since forker ("),
         ("migration", "migration", "while it moved to another one"),
         ("disk", "disk-output", "blocked in fsync of "),
+        ("convoy", "blocked", "which queued ("),
+        ("throttle", "throttled", "real-time throttling"),
     ],
 )
 def test_what_goes_on_beside_is_named_first(
