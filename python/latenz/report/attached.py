@@ -13,6 +13,7 @@ from latenz.model import Count, Line, Nanoseconds
 WIDTH, _LEFT, _BAR, _LANE = 900, 150, 26, 40
 _MOST_PIECES = 200
 _NARROWEST = 1.0
+_LETTER = 8  # of the picture's width
 _LANES = {
     "late": ("not woken yet", "var(--c3, #cc79a7)"),
     "ready": ("ready, no CPU", "var(--c1, #d55e00)"),
@@ -77,13 +78,23 @@ class _Account(_Told):
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of the worst cycle, in the units of the picture."""
+    """A stretch of the worst cycle, in the units of the picture.
+
+    Attributes:
+        x: Where it begins.
+        y: Where its row is.
+        width: How long it is.
+        colour: Of its bar.
+        told: All of it in words.
+        label: Who had the CPU or ended the wait, where there is room for the name; else empty.
+    """
 
     x: float
     y: int
     width: float
     colour: str
     told: str
+    label: str
 
 
 @dataclass(frozen=True)
@@ -181,7 +192,8 @@ def _picture(cycle: _Cycle) -> Picture | None:
         if not 0 <= x <= WIDTH:
             continue
         y = 10 + list(_LANES).index(each.what) * _LANE
-        pieces.append(Piece(x, y, min(width, WIDTH - x), colour, told))
+        label = each.comm if who and width >= _LETTER * (len(each.comm) + 1) else ""
+        pieces.append(Piece(x, y, min(width, WIDTH - x), colour, told, label))
     lanes = tuple((10 + i * _LANE, name) for i, (name, _) in enumerate(_LANES.values()))
     ticks = tuple(
         (
