@@ -15,7 +15,7 @@ namespace latenz::probe {
 namespace {
 
 constexpr std::size_t most_recent = 1U << 16U;  // executions kept until a wake-up
-constexpr std::size_t most_found = 1U << 20U;   // windows kept until a wake-up
+constexpr std::size_t most_found = 1U << 18U;   // windows kept until a wake-up
 constexpr std::size_t sites_told = 50;          // of each kind
 constexpr std::size_t latest_told = 10;
 constexpr std::size_t most_rivals = 64;
@@ -149,6 +149,9 @@ void KernelWindows::leave_interrupts(std::uint64_t now) {
 
 void KernelWindows::preempts_kernel(std::uint64_t now, Place place) {
   ++preempted_in_kernel_;
+  if (in_thread()) {
+    lost("an interrupt preempted the kernel whose begin was not seen");
+  }
   leave_interrupts(now);
   point(now, true, place);
   update(now, place);
@@ -173,6 +176,7 @@ void KernelWindows::masked(std::uint64_t now, bool interrupts_on, Place place) {
   interrupts_on_ = interrupts_on;
   if (in_schedule_ && !masked_in_schedule_ && !interrupts_on) {
     masked_in_schedule_ = true;
+    waits_at_choice_ = pending_.has_value();
     masked_since_ = thread_time(now);
     masked_place_ = place;
     if (!is_idle()) {
@@ -302,6 +306,7 @@ void KernelWindows::switched(const Task& task) {
     return;
   }
   const bool known = current_.address != 0;
+  waits_at_choice_ = false;
   current_ = task;
   if (!known) {
     return;
@@ -328,6 +333,11 @@ void KernelWindows::switched(const Task& task) {
 void KernelWindows::schedule_returned(std::uint64_t now, Place place) {
   if (!in_thread()) {
     return;
+  }
+  // Who ran goes on, though another one of higher priority waits: it is throttled.
+  if (std::exchange(waits_at_choice_, false) && pending_ &&
+      current_.priority > pending_->task.priority) {
+    ++passed_over_found_;
   }
   in_schedule_ = false;
   if (is_idle()) {
@@ -408,6 +418,7 @@ void KernelWindows::counter_read(std::uint64_t now, std::uint64_t counter_ns) {
 
 void KernelWindows::wake_up(const Task& task, std::uint64_t due_ns) {
   if (task.priority != settings_.priority) {
+    other_priority_found_ += measured_ && task.pid == *measured_ ? 1U : 0U;
     return;
   }
   if (!measured_) {
@@ -526,6 +537,9 @@ void KernelWindows::commit() {
   }
   rivals_found_.clear();
   passed_over_ += std::exchange(passed_over_found_, 0);
+  if (const std::uint64_t times = std::exchange(other_priority_found_, 0); times > 0) {
+    lost_["the measured thread was woken at another priority"] += times;
+  }
 }
 
 std::string KernelWindows::report(std::uint64_t now) const {

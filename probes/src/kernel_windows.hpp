@@ -266,6 +266,7 @@ class KernelWindows {
   Place needed_place_;
   bool in_schedule_ = false;
   bool masked_in_schedule_ = false;
+  bool waits_at_choice_ = false;  ///< the woken thread may be chosen, and nobody has been
   std::uint64_t masked_since_ = 0;
   Place masked_place_;
   std::optional<std::uint64_t> scheduling_since_;
@@ -289,6 +290,7 @@ class KernelWindows {
   std::vector<Found> found_;        ///< since the last wake-up
   std::vector<Task> rivals_found_;  ///< since then
   std::uint64_t passed_over_found_ = 0;
+  std::uint64_t other_priority_found_ = 0;
   std::vector<Execution> recent_;  ///< executions since then
   Segment open_;                   ///< what the open segment holds
   std::vector<Segment> segments_;

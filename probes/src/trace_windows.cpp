@@ -47,6 +47,7 @@ void CpuWindows::forget(const char* why, std::uint64_t count) {
   called_.reset();
   pending_.reset();
   needed_at_ = -1;
+  waits_at_choice_ = false;
 }
 
 void CpuWindows::needed(std::int64_t t_ns) {
@@ -255,11 +256,17 @@ void CpuWindows::in_thread(const Step& step, const Gaps& gaps) {
       }
       entry_ = entry_at(step, gaps);
       irqs_off_ = true;
+      waits_at_choice_ = step.chooses && pending_;
       masked_ = here;
       break;
     case What::irqs_on:
       irqs_off_ = false;
       entry_.reset();
+      // who ran goes on, though the measured thread waits: it is throttled
+      if (std::exchange(waits_at_choice_, false) && pending_ &&
+          running_priority_ > settings_.priority) {
+        account_.passed_over();
+      }
       if (!settings_.preemptible) scheduler_done(step.t_ns, gaps.end, step.place);
       if (gaps.leaves) {
         ++user_entries_;
@@ -343,6 +350,7 @@ void CpuWindows::became_known(const Step& step, const Mark& masked) {
   irqs_off_ = true;
   count_off_ = settings_.preemptible;
   running_ = step.pid;
+  running_priority_ = step.priority;
   is_idle_ = step.pid == 0;
   idle_since_ = stretch_ = masked_ = masked;
   has_slept_ = was_free_ = false;
@@ -353,6 +361,7 @@ void CpuWindows::became_known(const Step& step, const Mark& masked) {
 void CpuWindows::switched(const Step& step, const Gaps& gaps) {
   const Mark masked = irqs_off_ ? masked_ : mark(gaps.begin, step.t_ns, step.place);
   point_needed_ = false;
+  waits_at_choice_ = false;
   needed_at_ = -1;
   entry_.reset();
   if (!is_known_) {
@@ -380,6 +389,7 @@ void CpuWindows::switched(const Step& step, const Gaps& gaps) {
   if (!is_idle_ && called_ && called_->outer < since.outer) since = *called_;
   called_.reset();
   running_ = step.pid;
+  running_priority_ = step.priority;
   is_idle_ = step.pid == 0;
   was_free_ = false;
   scheduling_.reset();

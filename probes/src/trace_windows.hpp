@@ -71,6 +71,7 @@ struct Step {
   bool may_leave = false;      ///< the function does that among other things
   bool from_hardware = false;  ///< the function is one by which the kernel is entered
   bool schedules = false;      ///< the function is one of the scheduler's
+  bool chooses = false;        ///< the function is the one that chooses the next thread
   bool tests = true;           ///< the function looks whether the scheduler is needed
 };
 
@@ -217,9 +218,11 @@ class CpuWindows {
   Mark woke_;
   // The measured thread
   std::int32_t running_ = -1;
+  std::int32_t running_priority_ = 0;
   std::optional<Pending> pending_;
   std::int64_t timer_due_ = -1;
   bool in_timer_ = false;
+  bool waits_at_choice_ = false;  ///< it may be chosen, and nobody has been
 
   bool has_masking_ = false;     ///< preemptirq events tell of it
   bool point_needed_ = false;    ///< the last point found the scheduler needed
@@ -262,6 +265,7 @@ class TraceWindows final : public Consumer {
     bool may_leave = false;
     bool from_hardware = false;
     bool schedules = false;
+    bool chooses = false;
     bool tests = true;
   };
   struct Timer {

@@ -130,6 +130,7 @@ const TraceWindows::Function& TraceWindows::function(const Event& event, const c
       begins(name, {"schedule", "__schedule", "preempt_schedule", "io_schedule",
                     "rt_mutex_schedule", "dynamic_preempt_schedule", "raw_irqentry_exit_cond",
                     "irqentry_exit_cond", "exit_to_user_mode_loop", "finish_task_switch"});
+  made.chooses = begins(name, {"__schedule"});
   // These leave it to others to look; and of whom no name is known that cannot be told.
   made.tests = !name.empty() && !name.starts_with("0x") && !has(name, "bh_enable") &&
                !has(name, "softirq") && !has(name, "irq_exit");
@@ -198,6 +199,7 @@ Step TraceWindows::step_of(const Event& event) {
       step.may_leave = caller.may_leave || caller.to_user;
       step.from_hardware = caller.from_hardware || parent.from_hardware;
       step.schedules = caller.schedules || parent.schedules;
+      step.chooses = caller.chooses;
       step.tests = caller.tests;
       break;
     }

@@ -333,6 +333,48 @@ TEST(KernelWindows, TellsThatALowerThreadWasPreferred) {  // as RT throttling do
   EXPECT_TRUE(reports(cpu, R"("passed_over": 1)"));
 }
 
+TEST(KernelWindows, TellsThatALowerThreadWentOn) {  // as RT throttling does, without a switch
+  Cpu cpu;
+  cpu.wake_up();
+  cpu.windows.interrupt_entered(cpu.now);
+  cpu.windows.wake_up(measured, cpu.now);
+  cpu.windows.preempts_kernel(cpu.now, {});
+  cpu.schedule(worker).run(100'000).schedule(measured).schedule(worker);
+  EXPECT_TRUE(reports(cpu, R"("passed_over": 1)"));
+}
+
+TEST(KernelWindows, AWakeUpBehindTheChoiceIsNoPreference) {
+  Cpu cpu;
+  cpu.wake_up().count(1);
+  cpu.windows.schedule_called(cpu.now, 1, {});
+  cpu.run(10).mask().run(20).unmask();
+  cpu.windows.interrupt_entered(cpu.now);
+  cpu.windows.wake_up(measured, cpu.now);
+  cpu.run(50);
+  cpu.windows.returned(cpu.now, false, true, {});
+  cpu.windows.schedule_returned(cpu.now, {});
+  cpu.count(0).schedule(measured).schedule(worker);
+  EXPECT_TRUE(reports(cpu, R"("passed_over": 0)"));
+}
+
+TEST(KernelWindows, TellsThatTheThreadWasWokenAtAnotherPriority) {  // such wake-ups are not bounded
+  Cpu cpu;
+  cpu.wake_up();
+  Task lowered = measured;
+  lowered.priority = 120;
+  cpu.windows.wake_up(lowered, cpu.now);
+  EXPECT_TRUE(reports(cpu, R"("lost": {})"));  // not before the next wake-up
+  cpu.wake_up();
+  EXPECT_TRUE(reports(cpu, "was woken at another priority"));
+}
+
+TEST(KernelWindows, TellsThatAnInterruptWasNotSeenToBegin) {
+  Cpu cpu;
+  cpu.wake_up();
+  cpu.windows.preempts_kernel(cpu.now, {});
+  EXPECT_TRUE(reports(cpu, "whose begin was not seen"));
+}
+
 TEST(KernelWindows, TellsThatTheCountIsNotTheOneInMemory) {
   Cpu cpu;
   cpu.count(1);

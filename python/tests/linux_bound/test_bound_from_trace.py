@@ -117,6 +117,14 @@ def test_throttling_is_named(tmp_path):
     assert "throttled" in told.how
 
 
+@pytest.mark.parametrize("seed", [1, 3])
+def test_throttling_is_named_where_who_ran_goes_on(seed, tmp_path):
+    simulated = Kernel(random.Random(seed), goes_on=True)
+    told = conditions(bound_of(tmp_path, simulated.run(WAKE_UPS)))["C2"]
+    assert told.state == "violated"
+    assert "throttled" in told.how
+
+
 def test_a_second_real_time_thread_is_named(tmp_path):
     simulated = Kernel(random.Random(1), second=True)
     told = conditions(bound_of(tmp_path, simulated.run(WAKE_UPS)))["C2"]

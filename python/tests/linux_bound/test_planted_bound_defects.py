@@ -93,6 +93,22 @@ DEFECTS = {
         "task.pid != 0 && task.priority < settings_.priority &&",
     ),
     "a preferred thread goes unseen": ("    ++passed_over_found_;\n", ""),
+    "a thread that goes on though another is preferred goes unseen": (
+        "    waits_at_choice_ = pending_.has_value();\n",
+        "",
+    ),
+    "a thread woken behind the choice is taken as passed over": (
+        "    waits_at_choice_ = pending_.has_value();\n",
+        "    waits_at_choice_ = true;\n",
+    ),
+    "a wake-up at another priority goes unseen": (
+        "    other_priority_found_ += measured_ && task.pid == *measured_ ? 1U : 0U;\n",
+        "",
+    ),
+    "an interrupt without a begin goes unseen": (
+        '    lost("an interrupt preempted the kernel whose begin was not seen");\n',
+        "",
+    ),
     "a wrong count goes unseen": ("    ++wrong_counts_;\n", ""),
     "a wake-up that comes twice goes unseen": ("    ++missed_;\n", ""),
     "the clock stands still while the CPU sleeps": (

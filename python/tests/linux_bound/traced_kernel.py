@@ -32,6 +32,7 @@ class Kernel:
         preemptible: It preempts its own code.
         busy: Somebody else always has something to do: no sleep.
         throttles: Now and then the measured thread is not chosen.
+        goes_on: Now and then who runs goes on instead of it, until it calls the scheduler again.
         second: Another real-time thread of the same priority runs now and then.
     """
 
@@ -39,6 +40,7 @@ class Kernel:
     preemptible: bool = True
     busy: bool = False
     throttles: bool = False
+    goes_on: bool = False
     second: bool = False
     now: int = 1_000_000_000
     lines: list[str] = field(default_factory=list)
@@ -58,6 +60,7 @@ class Kernel:
     user: bool = False
     held: list[list] = field(default_factory=list)  # open arrivals: begin in T-time, state, begin
     depth: int = 0
+    held_back: int = -1  # which wake-up was
 
     def run(self, wake_ups: int) -> str:
         """Run, and return what tracefs' file trace would hold."""
@@ -312,6 +315,9 @@ class Kernel:
         chosen = MEASURED if self.woken else OTHER
         if chosen == MEASURED and self.throttles and self.wake_ups % 20 == 19:
             chosen = 0 if self.current else OTHER
+        is_first = self.goes_on and self.wake_ups % 20 == 19 and self.held_back != self.wake_ups
+        if is_first and chosen == MEASURED and self.current == OTHER:
+            chosen, self.held_back = OTHER, self.wake_ups
         if self.second and chosen == MEASURED and self.wake_ups % 15 == 7 and self.current:
             chosen = SECOND
         self.needed = False
