@@ -172,6 +172,11 @@ def content(runs: Sequence[ReportedRun], views: list[View]) -> dict[str, Any]:
             for prefix, run in named
             for label, base, picture in run.schedules
         ],
+        "wake_up_bounds": [
+            (run.name, b64encode(run.wake_up_bounds).decode())
+            for run in runs
+            if run.wake_up_bounds is not None
+        ],
         "neighbourhoods": [
             each
             for _, run, info, own in recorded

@@ -10,6 +10,9 @@ from typing import Any
 from latenz import published
 from latenz.files import file_in
 from latenz.importers.opening import check_nothing_said, open_sample_sets
+from latenz.linux_bound.evidence import observations_of
+from latenz.linux_bound.picture import bound_picture
+from latenz.linux_bound.windows import WINDOWS_FILE
 from latenz.measuring.wakeup_account import ACCOUNT_FILE
 from latenz.model import SampleSet
 from latenz.path.model import FILE_NAME, PathFile
@@ -23,6 +26,7 @@ from latenz.terminal import printable_line
 
 _LARGEST_PICTURE = 4 << 20
 _MOST_PICTURES = 40
+_MOST_BOUNDS = 100
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class ReportedRun:
     """Recorded paths of interrupts, by condition."""
     controls: Sequence[tuple[str, Control]] = ()
     """How well robots were controlled, by condition."""
+    wake_up_bounds: bytes | None = None
+    """A picture (SVG) of the bounds of Linux' wake-up latency; None without windows."""
 
     @property
     def origins(self) -> list[Origin]:
@@ -92,7 +98,18 @@ def _open_run(path: Path, name: str, *, reference: bool = True, **importing: Any
         _schedules(path, run),
         _paths(path),
         controls(path, [each.metadata.name for each in run.sample_sets]),
+        _wake_up_bounds(path),
     )
+
+
+def _wake_up_bounds(folder: Path) -> bytes | None:
+    """Return a picture of what the windows bound that boards left in a run."""
+    found = [
+        path
+        for path in sorted(folder.glob(f"*/{WINDOWS_FILE}"))[:_MOST_BOUNDS]
+        if _is_small(folder, path)
+    ]
+    return bound_picture(observations_of(found)).encode() if found else None
 
 
 def _schedules(folder: Path, run: Run) -> list[tuple[str, str | None, bytes]]:
