@@ -1,10 +1,11 @@
 """The stack `vm`: Linux in a virtual machine, with cyclictest, our probe or a robot in it."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from latenz.measuring.settings import StackSettings
+from latenz.obstacle import Obstacle
 from latenz.stacks.base import StackKind
 
 HOST_LAYERS = ("cmdline", "host", "kvm")
@@ -49,3 +50,13 @@ class Vm(StackKind):
     benches = ("vm",)
     engines = ("wakeup", "cyclictest", "robot")
     loads = ("none", "spin", "stress-ng-cpu", "stress-ng-all")
+
+    @classmethod
+    def windows_obstacle(cls, settings: Any, engine: Any, bench: str) -> Obstacle | None:  # noqa: ARG003
+        """Return why a guest's windows cannot be recorded."""
+        return Obstacle(
+            "windows of kernels for x86-64 are not recorded: the recorder knows the instructions by"
+            " which those for arm64 mask interrupts, count preemption and return from interrupts",
+            "take the stack linux-rt or linux on the bench virt, or a trace of the guest's own"
+            " tracepoints",
+        )

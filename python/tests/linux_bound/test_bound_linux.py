@@ -115,3 +115,11 @@ def test_windows_where_none_can_be_recorded_are_refused(tmp_path, change, told):
     path.write_text(EXPERIMENT.format(**{**usual, "use": 'stack = "some"', **change}))
     with pytest.raises(BadInput, match=told):
         Experiment.read(path)
+
+
+def test_windows_of_kernels_for_x86_are_refused_with_the_reason(tmp_path):
+    path = tmp_path / "windows.toml"
+    probe = EXPERIMENT[: EXPERIMENT.index("[stack.some]")].format(policy="fifo")
+    path.write_text(probe + '[matrix]\nbench = ["vm"]\nstack = ["vm"]\nprobe = ["cyclictest"]\n')
+    with pytest.raises(BadInput, match="x86-64 are not recorded"):
+        Experiment.read(path)
