@@ -24,6 +24,7 @@ _SELF_DISABLING = (
     "sched_", "hrtimer_", "timer_", "cpu_", "softirq_", "rcu_", "ipi_", "kvm_", "irq_", "preempt_",
     "workqueue_queue", "workqueue_activate", "nmi_", "tick_", "local_", "reschedule_", "call_",
     "contention_", "kernel_stack", "user_stack", "csd_",
+    "function",  # there are so many that some always have interrupts off for a moment
 )  # fmt: skip
 _RIGHT_BEFORE_NS = 100_000  # an interrupt that ended so long ago, with its softirqs, says it still
 _SECTIONS = {
