@@ -432,8 +432,11 @@ def _add_manager(wishes: Sequence[Wish], context: Context, draft: Draft) -> None
 def _add_own_files(wishes: Sequence[Wish], context: Context, draft: Draft) -> None:
     for entry, action in wishes:
         if isinstance(action, File):
-            content = context.expand(action.content)
-            add_file_change(context.expand(action.file), content, [entry.id], context, draft)
+            path, content = context.expand(action.file), context.expand(action.content)
+            if path.startswith(_UNITS) and not has_systemd(context.root):
+                draft.note(f"{entry.id}: there is no systemd that would read {path}")
+                continue
+            add_file_change(path, content, [entry.id], context, draft)
 
 
 def tokens(wishes: Sequence[Wish], context: Context, draft: Draft) -> list[Line]:
