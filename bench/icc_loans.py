@@ -36,6 +36,8 @@ TURNS, TRIPS, TRIPS_OF_PYTHON = 9, 1000, 300
 MOST_GROWTH = 1.3
 """At most so many times what a message of 8 B takes."""
 FLAT = (4096, 65536)
+MOST_BESIDE_MEMCPY, COPIED = 1.1, 4096
+"""At most so many times what memcpy through as many slots takes, of a message of this size."""
 
 Send = Callable[[int], None]
 Receive = Callable[[], int]
@@ -221,6 +223,10 @@ def in_cpp(turns: int) -> list[dict[str, Any]]:
             "ns": statistics.median(each["ns"] for each in found),
             "raw_ns": statistics.median(each["raw_ns"] for each in found),
             "times_8_bytes": round(statistics.median(turn[at] for turn in times), 3),
+            "copying_ns": statistics.median(each["copying_ns"] for each in found),
+            "copying_to_memcpy": round(
+                statistics.median(each["copying_ns"] / each["memcpy_ns"] for each in found), 3
+            ),
         }
         for at, (size, found) in enumerate(rows.items())
     ]
@@ -233,7 +239,17 @@ def figures(turns: int) -> dict[str, Any]:
         {"bar": f"C++, {row['bytes']} B to 8 B", "found": row["times_8_bytes"], "most": MOST_GROWTH}
         for row in cpp
         if row["bytes"] in FLAT
-    ] + [
+    ]
+    bars += [
+        {
+            "bar": f"C++, copying {row['bytes']} B to memcpy",
+            "found": row["copying_to_memcpy"],
+            "most": MOST_BESIDE_MEMCPY,
+        }
+        for row in cpp
+        if row["bytes"] == COPIED
+    ]
+    bars += [
         {
             "bar": f"Python, {size} B to iceoryx2",
             "found": round(by_library["icc", size] / by_library["iceoryx2", size], 3),
@@ -264,7 +280,7 @@ def show(told: dict[str, Any]) -> None:
             table.add_row(*map(str, row.values()))
         console.print(table)
     for peer in told["missing_peers"]:
-        console.print(f"{peer}: not installed, not measured; setup/ensure bench installs it")
+        console.print(f"{peer}: not installed, not measured; .venv/bin/pip install it and flatbuffers")
 
 
 def main() -> None:
