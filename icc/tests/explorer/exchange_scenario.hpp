@@ -52,6 +52,7 @@ struct ExchangeScenario {
       endpoint = setting.late == Late::first
                      ? *Channel::Client::attach(Arena::memory(), Channel::bytes)
                      : *Channel::Client::create(Arena::memory(), Channel::bytes, "explored");
+      forget_padding(endpoint);
       ++incarnation;
       opened = true;
     }
@@ -107,6 +108,7 @@ struct ExchangeScenario {
       opened = false;
       posted = false;
       endpoint = {};
+      forget_padding(endpoint);
       server = {};
       ++call;  // the server may have acted on this one
     }
@@ -130,6 +132,7 @@ struct ExchangeScenario {
       endpoint = setting.late == Late::first
                      ? *Channel::Server::create(Arena::memory(), Channel::bytes, "explored")
                      : *Channel::Server::attach(Arena::memory(), Channel::bytes);
+      forget_padding(endpoint);
       ++incarnation;
       opened = true;
     }
@@ -196,6 +199,7 @@ struct ExchangeScenario {
     void lose_endpoint() override {
       opened = taken = false;
       endpoint = {};
+      forget_padding(endpoint);
       client = {};
     }
 

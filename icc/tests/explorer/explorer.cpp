@@ -188,11 +188,19 @@ bool Explorer::advance(Machine& machine, State& state, int thread, std::uint32_t
   return true;
 }
 
+// Whether nobody can tell when the thread's next access happens. One who may still crash can
+// itself: what it has stored for its next incarnation alone is there then, or not.
+bool Explorer::is_unseen(const Machine& machine, const State& state, int thread) const {
+  const auto index = static_cast<std::size_t>(thread);
+  const Access& next = locals_[state.local[index]]->pending;
+  return machine.is_local(next) && (state.restarts[index] == 0 || !machine.is_own_store(next));
+}
+
 // What a step takes with it at its beginning, so that it is as late as can be.
 bool Explorer::before_step(Machine& machine, State& state, int thread) {
   for (std::uint32_t n = 0; n < most_unseen_steps; ++n) {
     const Local& local = *locals_[state.local[static_cast<std::size_t>(thread)]];
-    if (local.ended || (local.pending.kind != Kind::recall && !machine.is_local(local.pending)))
+    if (local.ended || (local.pending.kind != Kind::recall && !is_unseen(machine, state, thread)))
       return true;
     if (!advance(machine, state, thread, 0)) return false;
   }
@@ -202,7 +210,7 @@ bool Explorer::before_step(Machine& machine, State& state, int thread) {
 bool Explorer::advance_unseen(Machine& machine, State& state, int thread) {
   for (std::uint32_t n = 0; n < most_unseen_steps; ++n) {
     const Local& local = *locals_[state.local[static_cast<std::size_t>(thread)]];
-    if (local.ended || !machine.is_local(local.pending)) return true;
+    if (local.ended || !is_unseen(machine, state, thread)) return true;
     if (!advance(machine, state, thread, 0)) return false;
   }
   return true;

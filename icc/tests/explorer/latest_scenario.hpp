@@ -46,6 +46,7 @@ struct LatestScenario {
     explicit Writer(const LatestSetting& with) : setting(with) { open(); }
     void open() {
       endpoint = *Channel::Writer::create(Arena::memory(), Channel::bytes, "explored");
+      forget_padding(endpoint);
       opened = true;
     }
     void operation() override {
@@ -62,6 +63,7 @@ struct LatestScenario {
     void lose_endpoint() override {
       opened = false;
       endpoint = {};
+      forget_padding(endpoint);
       ++value;  // the update it was in may have been seen: the next has another value
     }
 
@@ -77,6 +79,7 @@ struct LatestScenario {
     }
     void open() {
       endpoint = *Channel::Reader::attach(Arena::memory(), Channel::bytes, index);
+      forget_padding(endpoint);
       opened = true;
       last = 0;
     }
@@ -120,6 +123,7 @@ struct LatestScenario {
     void lose_endpoint() override {
       opened = false;
       endpoint = {};
+      forget_padding(endpoint);
       last = 0;
     }
 

@@ -76,6 +76,12 @@ class Machine {
   // Touches nothing that another thread can see or change: needs no step of its own.
   [[nodiscard]] bool is_local(const Access& wanted) const;
 
+  // Changes what nobody but this thread reads.
+  [[nodiscard]] bool is_own_store(const Access& wanted) const {
+    return (wanted.kind == Kind::store || wanted.kind == Kind::write) &&
+           word(wanted).role == Role::own;
+  }
+
   // Not so: what cannot come out otherwise.
   [[nodiscard]] bool is_worth_telling(const Access& wanted) const {
     const bool of_word = wanted.kind == Kind::load || wanted.kind == Kind::read ||

@@ -78,6 +78,7 @@ struct MailboxScenario {
       endpoint = setting.late == Late::first
                      ? *Channel::Writer::attach(Arena::memory(), Channel::bytes)
                      : *Channel::Writer::create(Arena::memory(), Channel::bytes, "explored");
+      forget_padding(endpoint);
       ++incarnation;
       opened = true;
     }
@@ -111,6 +112,7 @@ struct MailboxScenario {
     void lose_endpoint() override {
       opened = false;
       endpoint = {};
+      forget_padding(endpoint);
       ++written;  // the message it was writing may be there: the next has another number
     }
 
@@ -131,6 +133,7 @@ struct MailboxScenario {
       endpoint = setting.late == Late::first
                      ? *Channel::Reader::create(Arena::memory(), Channel::bytes, "explored")
                      : *Channel::Reader::attach(Arena::memory(), Channel::bytes);
+      forget_padding(endpoint);
       opened = true;
     }
     void operation() override {
@@ -178,6 +181,7 @@ struct MailboxScenario {
     void lose_endpoint() override {
       opened = false;
       endpoint = {};
+      forget_padding(endpoint);
       writer = {};
     }
 

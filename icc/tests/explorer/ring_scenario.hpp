@@ -42,6 +42,7 @@ struct RingScenarioOf {
     explicit Writer(const RingSetting& with) : setting(with) { open(); }
     void open() {
       endpoint = *Channel::Writer::create(Arena::memory(), Channel::bytes, "explored");
+      forget_padding(endpoint);
       opened = true;
     }
     void operation() override {
@@ -77,6 +78,7 @@ struct RingScenarioOf {
     void lose_endpoint() override {
       opened = false;
       endpoint = {};
+      forget_padding(endpoint);
       written += setting.way == Way::some ? 2 : 1;  // those it was writing may be there
     }
 
@@ -93,6 +95,7 @@ struct RingScenarioOf {
     }
     void open() {
       endpoint = *Channel::Reader::attach(Arena::memory(), Channel::bytes, index);
+      forget_padding(endpoint);
       opened = true;
     }
     void operation() override {
@@ -138,6 +141,7 @@ struct RingScenarioOf {
     void lose_endpoint() override {
       opened = false;
       endpoint = {};
+      forget_padding(endpoint);
     }
 
     RingSetting setting;

@@ -45,10 +45,12 @@ struct SleepingSide : Thread {
   void lose_endpoint() override {
     opened = false;
     endpoint = {};
+    forget_padding(endpoint);
   }
 
   void open_as(const icc::Opened<Endpoint>& made) {
     endpoint = *made;
+    forget_padding(endpoint);
     if constexpr (own_bells) endpoint.use_bells(ExploredBells<Channel>{});
     opened = true;
   }
