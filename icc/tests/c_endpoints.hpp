@@ -378,4 +378,89 @@ class Ring {
   using Observer = typename icc::Ring<T, N, L, P>::Observer;
 };
 
+template <std::size_t Max, std::size_t N, class Item, class P>
+class Pool {
+ public:
+  static constexpr std::size_t bytes = icc::Pool<Max, N, Item, P>::bytes;
+  static constexpr icc::detail::Shape shape = icc::Pool<Max, N, Item, P>::shape;
+  static latenz_icc_shape c_shape() {
+    return latenz_icc_pool_shape(&detail::type_of<Item>(), Max, N);
+  }
+
+  class Writer : public detail::Side<Writer, Pool, P, latenz_icc_pool> {
+   public:
+    static bool open_c(latenz_icc_pool& state, void* memory, std::size_t size,
+                       const latenz_icc_shape& agreed, const char* name,
+                       latenz_icc_problem& problem) {
+      return latenz_icc_pool_writer(&state, memory, size, &agreed, name, &problem);
+    }
+    Result try_write(std::span<const Item> message) {
+      detail::choose_payload<P>();
+      return detail::result_of(
+          latenz_icc_pool_try_write(&this->state, message.data(), of(message)));
+    }
+    Result write_until(std::span<const Item> message, Deadline auto deadline) {
+      detail::choose_payload<P>();
+      return detail::result_of(latenz_icc_pool_write(&this->state, message.data(), of(message),
+                                                     detail::DeadlineOf(deadline)));
+    }
+    Result write(std::span<const Item> message) { return write_until(message, Never{}); }
+    Result try_loan(std::size_t items, std::span<Item>& message) {
+      detail::choose_payload<P>();
+      void* place = nullptr;
+      const latenz_icc_result result =
+          latenz_icc_pool_try_loan(&this->state, static_cast<std::uint32_t>(items), &place);
+      if (place != nullptr) message = {static_cast<Item*>(place), items};
+      return detail::result_of(result);
+    }
+    void publish() { latenz_icc_pool_publish(&this->state, Max); }
+    void publish(std::size_t items) {
+      latenz_icc_pool_publish(&this->state, static_cast<std::uint32_t>(items));
+    }
+
+   private:
+    static std::uint32_t of(std::span<const Item> message) {
+      return static_cast<std::uint32_t>(message.size());
+    }
+  };
+  class Reader : public detail::Side<Reader, Pool, P, latenz_icc_pool> {
+   public:
+    static bool open_c(latenz_icc_pool& state, void* memory, std::size_t size,
+                       const latenz_icc_shape& agreed, const char* name,
+                       latenz_icc_problem& problem) {
+      return latenz_icc_pool_reader(&state, memory, size, &agreed, name, &problem);
+    }
+    Result try_read(std::span<Item, Max> message, std::size_t& count) {
+      detail::choose_payload<P>();
+      std::uint32_t items = 0;
+      const latenz_icc_result result =
+          latenz_icc_pool_try_read(&this->state, message.data(), &items);
+      count = items;
+      return detail::result_of(result);
+    }
+    Result read_until(std::span<Item, Max> message, std::size_t& count, Deadline auto deadline) {
+      detail::choose_payload<P>();
+      std::uint32_t items = 0;
+      const latenz_icc_result result =
+          latenz_icc_pool_read(&this->state, message.data(), &items, detail::DeadlineOf(deadline));
+      count = items;
+      return detail::result_of(result);
+    }
+    Result read(std::span<Item, Max> message, std::size_t& count) {
+      return read_until(message, count, Never{});
+    }
+    Result try_take(std::span<const Item>& message) {
+      detail::choose_payload<P>();
+      const void* place = nullptr;
+      std::uint32_t items = 0;
+      const latenz_icc_result result = latenz_icc_pool_try_take(&this->state, &place, &items);
+      if (place != nullptr) message = {static_cast<const Item*>(place), items};
+      return detail::result_of(result);
+    }
+    Result release(std::span<const Item> message) {
+      return detail::result_of(latenz_icc_pool_release(&this->state, message.data()));
+    }
+  };
+};
+
 }  // namespace latenz::icc::c

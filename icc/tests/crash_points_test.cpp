@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +26,13 @@ namespace {
 using latenz::icc::c::Exchange;
 using latenz::icc::c::Latest;
 using latenz::icc::c::Mailbox;
+using latenz::icc::c::Pool;
 using latenz::icc::c::Ring;
 #else
 using latenz::icc::Exchange;
 using latenz::icc::Latest;
 using latenz::icc::Mailbox;
+using latenz::icc::Pool;
 using latenz::icc::Ring;
 #endif
 using latenz::icc::Checks;
@@ -265,6 +268,97 @@ class RingWorld : public Stream<Ring<Message, 2, 1, P>> {
   }
 };
 
+using TestPool = Pool<1, 2, Message, P>;
+/// Copied (S, s; R, r) or in place (L, T); also held (H), until that is given back (G).
+class PoolWorld : public World<TestPool, TestPool::Writer, TestPool::Reader> {
+ public:
+  static constexpr std::string_view calls = "SsLRrTHG";
+  static constexpr std::string_view sender_calls = "SsL";
+  static std::vector<std::string> states() {
+    return {"", "S", "SR", "SRS", "SS", "SSH", "SH", "SSHRS", "LTLT", "SHSG"};
+  }
+
+  Result call(char letter) {
+    Message message{};
+    std::size_t count = 0;
+    switch (letter) {
+      case 'S':
+        return send([&](const Message& next) { return sender.try_write(one(next)); });
+      case 's':
+        return send([&](const Message& next) { return sender.write_until(one(next), Checks{1}); });
+      case 'L':
+        return send([&](const Message& next) {
+          std::span<Message> place;
+          const Result lent = sender.try_loan(1, place);
+          return publish(sender, lent, place.data(), next);
+        });
+      case 'R':
+        return received(receiver.try_read(all(message), count), message);
+      case 'r':
+        return received(receiver.read_until(all(message), count, Checks{1}), message);
+      case 'T':
+        return take();
+      case 'H':
+        return hold();
+      default:
+        return give_back();
+    }
+  }
+  Result wait_for_sender() {
+    Message message{};
+    std::size_t count = 0;
+    return received(receiver.read(all(message), count), message);
+  }
+  Result wait_for_receiver() {
+    return send([&](const Message& next) { return sender.write(one(next)); });
+  }
+  /// Both blocks for a message are free once all is read and given back, and no more than those.
+  bool has_all_blocks() {
+    give_back();
+    for (int i = 0; i < 4; ++i) call('R');
+    return call('S') == Result::ok && call('L') == Result::ok && call('S') == Result::full;
+  }
+
+ private:
+  static std::span<const Message> one(const Message& message) { return {&message, 1}; }
+  static std::span<Message, 1> all(Message& message) { return std::span<Message, 1>(&message, 1); }
+
+  template <class Write>
+  Result send(Write write) {
+    const Message next = shared.next(sender.epoch());
+    return sender_hears(write(next), next.number);
+  }
+  Result received(Result result, const Message& message) {
+    receiver_hears(result);
+    if (result == Result::ok) receipts.note(message);
+    return result;
+  }
+  Result take() {
+    std::span<const Message> place;
+    const Result result = receiver.try_take(place);
+    Message message{};
+    if (result == Result::ok) {
+      MortalMemory::read(&message, place.data(), sizeof message);
+      receiver.release(place);
+    }
+    return received(result, message);
+  }
+  Result hold() {
+    if (!held_.empty()) return Result::busy;
+    const Result result = receiver.try_take(held_);
+    Message message{};
+    if (result == Result::ok) MortalMemory::read(&message, held_.data(), sizeof message);
+    return received(result, message);
+  }
+  Result give_back() {
+    const Result result = held_.empty() ? Result::empty : receiver.release(held_);
+    held_ = {};
+    return result;
+  }
+
+  std::span<const Message> held_;
+};
+
 using TestExchange = Exchange<Message, Message, P>;
 /// Requests are numbered; a reply repeats its request. Copied (S, R, A, C) or in place (L, T, a,
 /// c).
@@ -434,7 +528,7 @@ bool ends_before(std::uint32_t access, Action action) {
 template <class World>
 class CrashPoints : public testing::Test {};
 
-using Worlds = testing::Types<MailboxWorld, ExchangeWorld, RingWorld, LatestWorld>;
+using Worlds = testing::Types<MailboxWorld, ExchangeWorld, RingWorld, LatestWorld, PoolWorld>;
 
 class Names {
  public:
@@ -443,6 +537,7 @@ class Names {
   static const char* GetName(int /*index*/) {
     if (std::is_same_v<World, MailboxWorld>) return "mailbox";
     if (std::is_same_v<World, ExchangeWorld>) return "exchange";
+    if (std::is_same_v<World, PoolWorld>) return "pool";
     return std::is_same_v<World, RingWorld> ? "ring" : "latest";
   }
 };
@@ -487,6 +582,9 @@ void expect_recovery(World& world, bool sender_died) {
   EXPECT_GT(world.shared.received, before) << "no message passes any more";
   if constexpr (std::is_same_v<World, ExchangeWorld>) {
     EXPECT_GT(world.shared.confirmed, before) << "no reply passes any more";
+  }
+  if constexpr (std::is_same_v<World, PoolWorld>) {
+    EXPECT_TRUE(world.has_all_blocks()) << "a block has leaked";
   }
   if (sender_died) {
     EXPECT_TRUE(world.receiver_heard_restart);

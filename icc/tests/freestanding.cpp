@@ -34,6 +34,7 @@ struct Channels {
   using Servo = icc::Exchange<Command, State, P>;
   using States = icc::Latest<State, 3, P>;
   using Trace = icc::Ring<State, 16, 1, P>;
+  using Scans = icc::Pool<100, 8, State, P>;
 
   static icc::Result write(void* memory, std::size_t bytes, const Command& command) {
     auto writer = Commands::Writer::create(memory, bytes, "commands");
@@ -42,6 +43,15 @@ struct Channels {
   static icc::Result read(void* memory, std::size_t bytes, Command& command) {
     auto reader = Commands::Reader::attach(memory, bytes);
     return reader ? reader->read_until(command, icc::Checks{1000}) : icc::Result::timeout;
+  }
+  static icc::Result send(void* memory, std::size_t bytes, const State& state) {
+    auto writer = Scans::Writer::create(memory, bytes, "scans");
+    return writer ? writer->write_until({&state, 1}, icc::Checks{1000}) : icc::Result::timeout;
+  }
+  static icc::Result receive(void* memory, std::size_t bytes, State (&states)[100]) {
+    auto reader = Scans::Reader::attach(memory, bytes);
+    std::size_t count = 0;
+    return reader ? reader->read_until(states, count, icc::Checks{1000}) : icc::Result::timeout;
   }
   static icc::Result call(void* memory, std::size_t bytes, const Command& command, State& state) {
     auto client = Servo::Client::create(memory, bytes, "servo");

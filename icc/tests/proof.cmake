@@ -21,7 +21,7 @@ add_executable(latenz-icc-tsan ${CMAKE_CURRENT_LIST_DIR}/tsan_hammer.cpp)
 target_link_libraries(latenz-icc-tsan PRIVATE latenz::icc Threads::Threads)
 target_compile_options(latenz-icc-tsan PRIVATE -O1 -fsanitize=thread)
 target_link_options(latenz-icc-tsan PRIVATE -fsanitize=thread)
-foreach(channel mailbox exchange latest ring lossless_ring asleep)
+foreach(channel mailbox exchange latest ring lossless_ring pool asleep)
   add_test(NAME icc_tsan_${channel} COMMAND latenz-icc-tsan ${channel})
 endforeach()
 # What must be reported, or else silence says nothing.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All channels hammered by threads, for a build with ThreadSanitizer.
 //
-//   latenz-icc-tsan mailbox|exchange|latest|ring|lossless_ring|asleep|planted
+//   latenz-icc-tsan mailbox|exchange|latest|ring|lossless_ring|pool|asleep|planted
 //
 // ThreadSanitizer does not understand fences, hence SanitizerOrder. `planted` is a mailbox without
 // any order, which must be reported. Exit code 1 if a value is wrong.
@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -246,6 +247,48 @@ void lossless_ring() {
   writing.join();
 }
 
+/// Of one item and of several, copied and in place; the reader holds a message while it takes the
+/// next ones. Payloads and entries are plain.
+void pool() {
+  using Channel = Pool<5, 4, Numbers, Sanitized>;
+  Memory<Channel::bytes> memory;
+  auto writer = *Channel::Writer::create(memory.all.data(), Channel::bytes, "hammered");
+  auto reader = *Channel::Reader::attach(memory.all.data(), Channel::bytes);
+  std::thread writing([&] {
+    for (std::uint32_t n = 1; n <= messages;) {
+      const Numbers next = Numbers::of(n);
+      std::span<Numbers> place;
+      if (n % 5 == 1) {
+        if (writer.write({&next, 1}) == Result::ok) ++n;
+      } else if (writer.loan_until(n % 5 + 1, place, Never{}) == Result::ok) {
+        for (Numbers& each : place) SeenMemory::write(&each, &next, sizeof next);
+        writer.publish();
+        ++n;
+      }
+    }
+  });
+  std::span<const Numbers> held;
+  for (std::uint32_t n = 1; n <= messages;) {
+    std::span<const Numbers> message;
+    if (reader.take_until(message, Never{}) != Result::ok) continue;
+    require(message.size() == (n % 5 == 1 ? 1 : n % 5 + 1), "another length");
+    for (const Numbers& each : message) {
+      Numbers got{};
+      SeenMemory::read(&got, &each, sizeof got);
+      require(whole(got) == n, "out of order");
+    }
+    ++n;
+    if (held.empty()) {
+      held = message;
+      continue;
+    }
+    require(reader.release(message) == Result::ok && reader.release(held) == Result::ok,
+            "not held");
+    held = {};
+  }
+  writing.join();
+}
+
 int run(std::string_view what) {
   if (what == "mailbox") {
     mailbox<Sanitized>();
@@ -257,14 +300,16 @@ int run(std::string_view what) {
     ring();
   } else if (what == "lossless_ring") {
     lossless_ring();
+  } else if (what == "pool") {
+    pool();
   } else if (what == "asleep") {
     mailbox<Asleep>();
   } else if (what == "planted") {
     mailbox<Unordered>();
   } else {
     std::fputs(
-        "latenz-icc-tsan: one of mailbox, exchange, latest, ring, lossless_ring, asleep, planted "
-        "is needed\n",
+        "latenz-icc-tsan: one of mailbox, exchange, latest, ring, lossless_ring, pool, asleep, "
+        "planted is needed\n",
         stderr);
     return 2;
   }

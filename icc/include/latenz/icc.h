@@ -399,7 +399,7 @@ enum {
   LICC_RINGS = 72,
   LICC_COUNT_MASK = 0x00FFFFFF
 };
-enum { LICC_MAILBOX = 1, LICC_EXCHANGE = 2, LICC_LATEST = 3, LICC_RING = 4 };
+enum { LICC_MAILBOX = 1, LICC_EXCHANGE = 2, LICC_LATEST = 3, LICC_RING = 4, LICC_POOL = 5 };
 
 /* What both sides must agree on. */
 typedef struct {
@@ -410,6 +410,7 @@ typedef struct {
   uint32_t data;  /* offset of what is behind the sides */
   const latenz_icc_type* payload;
   const latenz_icc_type* reply; /* of an exchange; otherwise null */
+  uint32_t longest;             /* bytes of the longest message of a pool; otherwise 0 */
 } latenz_icc_shape;
 
 typedef struct {
@@ -451,6 +452,7 @@ static inline latenz_icc_shape licc_shape(uint32_t kind, const latenz_icc_type* 
   shape.slots = slots;
   shape.payload = payload;
   shape.reply = reply;
+  shape.longest = 0;
   shape.data = licc_sides(&shape) + (1u + readers) * LICC_SIDE;
   shape.bytes = shape.data;
   return shape;
@@ -490,6 +492,9 @@ static inline void licc_format(unsigned char* memory, const latenz_icc_shape* sh
                        sizeof type->fields[i]);
     }
   }
+  if (shape->longest != 0) {
+    LATENZ_ICC_STORE_RELAXED(licc_at(memory, LICC_AT_PAYLOAD + 4u), shape->longest);
+  }
   for (offset = 0; offset + 1u < sizeof padded && name[offset] != '\0'; ++offset) {
     padded[offset] = name[offset];
   }
@@ -508,8 +513,8 @@ static inline bool licc_differs(latenz_icc_problem* problem, latenz_icc_flaw fla
 
 /* Compares a payload's fields with those in memory, `first` being the first of them there. */
 static inline bool licc_payload_differs(latenz_icc_problem* problem, unsigned char* memory,
-                                        size_t size, const latenz_icc_type* type, uint32_t which,
-                                        uint32_t first) {
+                                        size_t size, const latenz_icc_type* type, uint32_t bytes,
+                                        uint32_t which, uint32_t first) {
   const uint32_t here = type != NULL ? type->field_count : 0u;
   const uint32_t there = LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_COUNT + 4u * which));
   const uint64_t fingerprint = type != NULL ? type->fingerprint : 0u;
@@ -541,7 +546,7 @@ static inline bool licc_payload_differs(latenz_icc_problem* problem, unsigned ch
       return true;
     }
   }
-  if (licc_differs(problem, LATENZ_ICC_PAYLOAD_BYTES, type != NULL ? type->bytes : 0u,
+  if (licc_differs(problem, LATENZ_ICC_PAYLOAD_BYTES, bytes,
                    LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_PAYLOAD + 4u * which)))) {
     return true;
   }
@@ -573,7 +578,9 @@ static inline bool licc_unlike(latenz_icc_problem* problem, unsigned char* memor
     return true;
   }
   for (which = 0; which < 2u; ++which) {
-    if (licc_payload_differs(problem, memory, size, payloads[which], which, first)) return true;
+    const latenz_icc_type* const type = payloads[which];
+    const uint32_t bytes = type != NULL ? type->bytes : shape->longest;
+    if (licc_payload_differs(problem, memory, size, type, bytes, which, first)) return true;
     first += LATENZ_ICC_LOAD_RELAXED(licc_at(memory, LICC_AT_COUNT + 4u * which));
   }
   problem->payload = 0;
@@ -1732,6 +1739,386 @@ static inline latenz_icc_result latenz_icc_ring_take(latenz_icc_ring* self, cons
  * may be torn, since the writer has left this reader behind meanwhile. Wait-free. */
 static inline latenz_icc_result latenz_icc_ring_release(latenz_icc_ring* self) {
   return self->held ? licc_ring_finish(self, 1) : LATENZ_ICC_EMPTY;
+}
+
+/* ---- pool: messages of varying length, in blocks of several sizes ---- */
+
+enum { LICC_MOST_CLASSES = 16, LICC_ENTRY = 16 };
+
+/* Blocks of one size. */
+typedef struct {
+  uint32_t block_bytes;
+  uint32_t blocks;
+  uint32_t first;  /* number of its first block */
+  uint32_t offset; /* of that block in the channel */
+  uint32_t next;   /* of a writer: where to look first for a free one */
+} licc_pool_class;
+
+/* A message on its way. */
+typedef struct {
+  uint32_t block;
+  uint32_t items;
+  uint32_t ticket;
+  uint32_t reserved;
+} licc_pool_entry;
+
+typedef struct {
+  latenz_icc_endpoint endpoint;
+  licc_peer peer; /* of a reader */
+  licc_pool_class classes[LICC_MOST_CLASSES];
+  uint32_t class_count;
+  uint32_t blocks;  /* of all classes */
+  uint32_t entries; /* a power of two, more than blocks */
+  uint32_t tickets; /* offsets in the channel; the head is a line before the tickets */
+  uint32_t table;
+  uint32_t taken; /* the states are a line behind it */
+  uint32_t first_block;
+  uint32_t item_bytes;
+  uint32_t longest;      /* items */
+  uint32_t number;       /* of the newest message; of the one taken last */
+  uint32_t seen;         /* of a reader: newest message that is known to be there */
+  uint32_t wanted;       /* of a writer: items that it waits to have a block for */
+  uint32_t lent;         /* items */
+  bool held;             /* a block is lent */
+  licc_pool_entry entry; /* the block found last, with its ticket; the message taken last */
+} latenz_icc_pool;
+
+/* Where things are, for messages of up to `longest` bytes in `messages` blocks of a line, a quarter
+ * as many of each size that is four times as large, at least two; returns the bytes of it all. */
+static inline uint32_t licc_pool_plan(latenz_icc_pool* self, uint32_t data, uint32_t longest,
+                                      uint32_t messages) {
+  uint32_t sizes[LICC_MOST_CLASSES];
+  uint32_t size = licc_lines(longest);
+  uint32_t words;
+  uint32_t offset;
+  uint32_t i;
+  self->class_count = 0;
+  sizes[self->class_count++] = size;
+  while (size > LICC_LINE) {
+    size = licc_lines(size / 4u);
+    sizes[self->class_count++] = size;
+  }
+  self->blocks = 0;
+  for (i = 0; i < self->class_count; ++i) {
+    licc_pool_class* const its = &self->classes[i];
+    its->block_bytes = sizes[self->class_count - 1u - i];
+    its->blocks = messages;
+    its->first = self->blocks;
+    its->next = 0;
+    self->blocks += messages;
+    messages = messages / 4u > 2u ? messages / 4u : 2u;
+  }
+  self->entries = 2;
+  while (self->entries <= self->blocks) self->entries *= 2u;
+  words = licc_lines(self->blocks * 4u);
+  self->tickets = data + LICC_LINE;
+  self->table = self->tickets + words;
+  self->taken = licc_pairs(self->table + licc_lines(self->entries * LICC_ENTRY));
+  self->first_block = licc_pairs(self->taken + LICC_LINE + words);
+  offset = self->first_block;
+  for (i = 0; i < self->class_count; ++i) {
+    self->classes[i].offset = offset;
+    offset += self->classes[i].blocks * self->classes[i].block_bytes;
+  }
+  return offset; /* below 3 GiB: at least two blocks of 1 GiB and of its quarters */
+}
+
+/* `longest`: items of the longest message, at most 1 GiB; `messages`: blocks of a line, 2 to 65536.
+ * For others there is no memory (LATENZ_ICC_NO_MEMORY). */
+static inline latenz_icc_shape latenz_icc_pool_shape(const latenz_icc_type* item, uint32_t longest,
+                                                     uint32_t messages) {
+  latenz_icc_shape shape = licc_shape(LICC_POOL, item, NULL, 1, messages);
+  latenz_icc_pool planned;
+  const uint64_t bytes = (uint64_t)longest * item->bytes;
+  shape.bytes = UINT32_MAX;
+  if (longest == 0 || bytes > 1u << 30 || messages < 2u || messages > 1u << 16) return shape;
+  shape.longest = (uint32_t)bytes;
+  shape.bytes = licc_pool_plan(&planned, shape.data, shape.longest, messages);
+  return shape;
+}
+static inline void licc_pool_open(latenz_icc_pool* self, void* memory,
+                                  const latenz_icc_shape* shape, uint32_t side) {
+  memset(self, 0, sizeof *self);
+  licc_open(&self->endpoint, memory, shape, side);
+  self->item_bytes = shape->payload->bytes;
+  self->longest = shape->longest / self->item_bytes;
+  (void)licc_pool_plan(self, shape->data, shape->longest, shape->slots);
+}
+static inline uint32_t* licc_pool_head(const latenz_icc_pool* self) {
+  return licc_at(self->endpoint.memory, self->tickets - LICC_LINE);
+}
+/* State that a block has when the reader has given it back. */
+static inline uint32_t* licc_pool_ticket(const latenz_icc_pool* self, uint32_t block) {
+  return licc_at(self->endpoint.memory, self->tickets + 4u * (size_t)block);
+}
+/* Odd while the reader holds what is in the block. */
+static inline uint32_t* licc_pool_state(const latenz_icc_pool* self, uint32_t block) {
+  return licc_at(self->endpoint.memory, self->taken + LICC_LINE + 4u * (size_t)block);
+}
+static inline unsigned char* licc_pool_entry_at(const latenz_icc_pool* self, uint32_t number) {
+  return self->endpoint.memory + self->table + (size_t)(number & (self->entries - 1u)) * LICC_ENTRY;
+}
+static inline licc_pool_entry licc_pool_entry_of(const latenz_icc_pool* self, uint32_t number) {
+  licc_pool_entry entry;
+  LATENZ_ICC_READ(&entry, licc_pool_entry_at(self, number), sizeof entry);
+  return entry;
+}
+/* The smallest class with room for so many items; the number of classes if there is none. */
+static inline uint32_t licc_pool_class_for(const latenz_icc_pool* self, uint32_t items) {
+  uint32_t fitting = 0;
+  if (items > self->longest) return self->class_count;
+  while (items * self->item_bytes > self->classes[fitting].block_bytes) ++fitting;
+  return fitting;
+}
+static inline const licc_pool_class* licc_pool_class_of(const latenz_icc_pool* self,
+                                                        uint32_t block) {
+  const licc_pool_class* its = self->classes;
+  while (block >= its->first + its->blocks) ++its;
+  return its;
+}
+static inline unsigned char* licc_pool_block(const latenz_icc_pool* self, uint32_t block) {
+  const licc_pool_class* const its = licc_pool_class_of(self, block);
+  return self->endpoint.memory + its->offset + (size_t)(block - its->first) * its->block_bytes;
+}
+/* Whether an entry leads to nothing but a block, and no farther than to its end. */
+static inline bool licc_pool_leads_inside(const latenz_icc_pool* self,
+                                          const licc_pool_entry* entry) {
+  return entry->block < self->blocks && entry->items <= self->longest &&
+         entry->items * self->item_bytes <= licc_pool_class_of(self, entry->block)->block_bytes;
+}
+
+static inline bool latenz_icc_pool_writer(latenz_icc_pool* self, void* memory, size_t size,
+                                          const latenz_icc_shape* shape, const char* name,
+                                          latenz_icc_problem* problem) {
+  licc_pool_entry newest;
+  if (!licc_ready(problem, memory, size, shape, name, 0)) return false;
+  licc_pool_open(self, memory, shape, 0);
+  self->number = LATENZ_ICC_LOAD_RELAXED(licc_pool_head(self));
+  newest = licc_pool_entry_of(self, self->number);
+  /* An earlier incarnation may have died between the newest message and its ticket. */
+  if (newest.block < self->blocks) {
+    LATENZ_ICC_STORE_RELAXED(licc_pool_ticket(self, newest.block), newest.ticket);
+  }
+  licc_enter(&self->endpoint);
+  return true;
+}
+/* Looks for a free block of the class, from behind the one it found last. */
+static inline bool licc_pool_find(latenz_icc_pool* self, uint32_t items) {
+  const uint32_t fitting = licc_pool_class_for(self, items);
+  licc_pool_class* const its = &self->classes[fitting];
+  uint32_t i;
+  self->held = false;
+  if (fitting == self->class_count) return false;
+  for (i = 0; i < its->blocks; ++i) {
+    self->entry.block = its->first + its->next;
+    its->next = its->next + 1u == its->blocks ? 0u : its->next + 1u;
+    self->entry.ticket = LATENZ_ICC_LOAD_RELAXED(licc_pool_ticket(self, self->entry.block));
+    if (LATENZ_ICC_LOAD_ACQUIRE(licc_pool_state(self, self->entry.block)) == self->entry.ticket) {
+      return true;
+    }
+  }
+  return false;
+}
+static inline bool licc_pool_found(void* object) {
+  latenz_icc_pool* self = (latenz_icc_pool*)object;
+  return licc_pool_find(self, self->wanted);
+}
+static inline latenz_icc_result licc_pool_look_for(latenz_icc_pool* self, uint32_t items) {
+  if (licc_pool_find(self, items)) return LATENZ_ICC_OK;
+  return items > self->longest ? LATENZ_ICC_FULL : licc_not_yet(&self->endpoint, LATENZ_ICC_FULL);
+}
+static inline latenz_icc_result licc_pool_await_block(latenz_icc_pool* self, uint32_t items,
+                                                      const latenz_icc_deadline* deadline) {
+  const licc_peer reader = licc_peer_of(self->endpoint.sides + LICC_SIDE);
+  if (items > self->longest) return LATENZ_ICC_FULL;
+  self->wanted = items;
+  return licc_wait(&self->endpoint, &reader, licc_pool_found, self, deadline);
+}
+/* The message counts from the head on. Its ticket comes behind: would it come before, and this side
+ * die between, nobody gave the block back. */
+static inline void licc_pool_tell(latenz_icc_pool* self, uint32_t items) {
+  self->held = false;
+  self->entry.items = items;
+  self->entry.ticket += 2u;
+  self->entry.reserved = 0;
+  ++self->number;
+  LATENZ_ICC_WRITE(licc_pool_entry_at(self, self->number), &self->entry, sizeof self->entry);
+  LATENZ_ICC_STORE_RELEASE(licc_pool_head(self), self->number);
+  LATENZ_ICC_STORE_RELEASE(licc_pool_ticket(self, self->entry.block), self->entry.ticket);
+  licc_notify(&self->endpoint);
+}
+static inline latenz_icc_result licc_pool_put(latenz_icc_pool* self, const void* message,
+                                              uint32_t items, latenz_icc_result found) {
+  if (found == LATENZ_ICC_OK) {
+    LATENZ_ICC_WRITE(licc_pool_block(self, self->entry.block), message,
+                     (size_t)items * self->item_bytes);
+    licc_pool_tell(self, items);
+  }
+  return found;
+}
+/* Writes `items` of them if a block of their class is free: `ok`, `full`. Wait-free. */
+static inline latenz_icc_result latenz_icc_pool_try_write(latenz_icc_pool* self,
+                                                          const void* message, uint32_t items) {
+  return licc_pool_put(self, message, items, licc_pool_look_for(self, items));
+}
+/* Writes as soon as a block is free; `full` at once if no message is so long. */
+static inline latenz_icc_result latenz_icc_pool_write(latenz_icc_pool* self, const void* message,
+                                                      uint32_t items,
+                                                      const latenz_icc_deadline* deadline) {
+  return licc_pool_put(self, message, items, licc_pool_await_block(self, items, deadline));
+}
+static inline latenz_icc_result licc_pool_lend(latenz_icc_pool* self, uint32_t items,
+                                               void** message, latenz_icc_result found) {
+  self->held = found == LATENZ_ICC_OK;
+  self->lent = items;
+  *message = self->held ? licc_pool_block(self, self->entry.block) : NULL;
+  return found;
+}
+/* Where the next message, of so many items, may be made in place, seen by nobody before `publish`:
+ * `ok`, `full`; `*message` is null unless `ok`. A loan that is not published is the next one's.
+ * Wait-free. */
+static inline latenz_icc_result latenz_icc_pool_try_loan(latenz_icc_pool* self, uint32_t items,
+                                                         void** message) {
+  return licc_pool_lend(self, items, message, licc_pool_look_for(self, items));
+}
+/* The same as soon as a block is free; `full` at once if no message is so long. */
+static inline latenz_icc_result latenz_icc_pool_loan(latenz_icc_pool* self, uint32_t items,
+                                                     void** message,
+                                                     const latenz_icc_deadline* deadline) {
+  return licc_pool_lend(self, items, message, licc_pool_await_block(self, items, deadline));
+}
+/* Sends the first `items` of what was lent last, at most as many as were; once for each loan.
+ * Wait-free. */
+static inline void latenz_icc_pool_publish(latenz_icc_pool* self, uint32_t items) {
+  if (self->held) licc_pool_tell(self, items < self->lent ? items : self->lent);
+}
+
+static inline bool licc_pool_give_back(latenz_icc_pool* self, uint32_t block) {
+  const uint32_t state = LATENZ_ICC_LOAD_RELAXED(licc_pool_state(self, block));
+  if (state % 2u == 0) return false;
+  LATENZ_ICC_STORE_RELEASE(licc_pool_state(self, block), state + 1u);
+  licc_notify(&self->endpoint);
+  return true;
+}
+/* Whether an entry is a message that was not taken yet. */
+static inline bool licc_pool_is_next(const latenz_icc_pool* self, const licc_pool_entry* entry) {
+  return licc_pool_leads_inside(self, entry) && entry->ticket % 2u == 0 &&
+         LATENZ_ICC_LOAD_RELAXED(licc_pool_state(self, entry->block)) == entry->ticket - 2u;
+}
+/* A restarted reader goes on with the message after the last one that was taken; what its
+ * predecessor held is given back, and counted as dropped. */
+static inline bool latenz_icc_pool_reader(latenz_icc_pool* self, void* memory, size_t size,
+                                          const latenz_icc_shape* shape, const char* name,
+                                          latenz_icc_problem* problem) {
+  licc_pool_entry last;
+  uint32_t block;
+  if (!licc_ready(problem, memory, size, shape, name, 0)) return false;
+  licc_pool_open(self, memory, shape, 1);
+  self->peer = licc_peer_of(self->endpoint.sides);
+  self->number = LATENZ_ICC_LOAD_RELAXED(licc_at(self->endpoint.memory, self->taken));
+  self->seen = self->number;
+  /* It may have died between the last message it took and that one's state; the writer has not
+   * written over the entry, since there are more entries than blocks. */
+  last = licc_pool_entry_of(self, self->number);
+  if (licc_pool_is_next(self, &last)) {
+    LATENZ_ICC_STORE_RELEASE(licc_pool_state(self, last.block), last.ticket - 1u);
+  }
+  for (block = 0; block < self->blocks; ++block) {
+    if (licc_pool_give_back(self, block)) licc_count_dropped(&self->endpoint, 1);
+  }
+  licc_enter(&self->endpoint);
+  return true;
+}
+static inline bool licc_pool_is_there(void* object) {
+  latenz_icc_pool* self = (latenz_icc_pool*)object;
+  if (self->seen == self->number) self->seen = LATENZ_ICC_LOAD_ACQUIRE(licc_pool_head(self));
+  return self->seen != self->number;
+}
+/* Takes the next message. First its number, then its state: would this side die between in the
+ * other order, a message whose block was given back would be taken. */
+static inline latenz_icc_result licc_pool_next(latenz_icc_pool* self) {
+  if (self->seen - self->number > self->blocks) { /* each has a block: there are not so many */
+    self->number = self->seen - 1u;
+  }
+  ++self->number;
+  self->entry = licc_pool_entry_of(self, self->number);
+  LATENZ_ICC_STORE_RELAXED(licc_at(self->endpoint.memory, self->taken), self->number);
+  if (!licc_pool_is_next(self, &self->entry)) {
+    licc_count_dropped(&self->endpoint, 1);
+    return LATENZ_ICC_BUSY;
+  }
+  LATENZ_ICC_STORE_RELEASE(licc_pool_state(self, self->entry.block), self->entry.ticket - 1u);
+  return LATENZ_ICC_OK;
+}
+static inline latenz_icc_result licc_pool_look(latenz_icc_pool* self) {
+  if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
+  if (!licc_pool_is_there(self)) return licc_not_yet(&self->endpoint, LATENZ_ICC_EMPTY);
+  return licc_pool_next(self);
+}
+static inline latenz_icc_result licc_pool_await_message(latenz_icc_pool* self,
+                                                        const latenz_icc_deadline* deadline) {
+  const latenz_icc_result result =
+      licc_wait(&self->endpoint, &self->peer, licc_pool_is_there, self, deadline);
+  if (licc_restarted(&self->peer)) return LATENZ_ICC_PEER_RESTARTED;
+  return result == LATENZ_ICC_OK ? licc_pool_next(self) : result;
+}
+static inline latenz_icc_result licc_pool_copy(latenz_icc_pool* self, void* message,
+                                               uint32_t* items, latenz_icc_result found) {
+  *items = 0;
+  if (found == LATENZ_ICC_OK) {
+    *items = self->entry.items;
+    LATENZ_ICC_READ(message, licc_pool_block(self, self->entry.block),
+                    (size_t)*items * self->item_bytes);
+    (void)licc_pool_give_back(self, self->entry.block);
+  }
+  return found;
+}
+/* Copies the next message, for which there is room if it is the longest, and tells its items: `ok`,
+ * `empty`, `peer restarted`, `busy` if what is there is no message of this library: it is passed
+ * over and counted as dropped. Wait-free. */
+static inline latenz_icc_result latenz_icc_pool_try_read(latenz_icc_pool* self, void* message,
+                                                         uint32_t* items) {
+  return licc_pool_copy(self, message, items, licc_pool_look(self));
+}
+/* The same as soon as it is there. */
+static inline latenz_icc_result latenz_icc_pool_read(latenz_icc_pool* self, void* message,
+                                                     uint32_t* items,
+                                                     const latenz_icc_deadline* deadline) {
+  return licc_pool_copy(self, message, items, licc_pool_await_message(self, deadline));
+}
+static inline latenz_icc_result licc_pool_hold(latenz_icc_pool* self, const void** message,
+                                               uint32_t* items, latenz_icc_result found) {
+  *items = found == LATENZ_ICC_OK ? self->entry.items : 0u;
+  *message = found == LATENZ_ICC_OK ? licc_pool_block(self, self->entry.block) : NULL;
+  return found;
+}
+/* The next message where it stands, until its `release`; others may be taken meanwhile. `*message`
+ * is null unless `ok`; otherwise as `try_read`. Wait-free. */
+static inline latenz_icc_result latenz_icc_pool_try_take(latenz_icc_pool* self,
+                                                         const void** message, uint32_t* items) {
+  return licc_pool_hold(self, message, items, licc_pool_look(self));
+}
+/* The same as soon as it is there. */
+static inline latenz_icc_result latenz_icc_pool_take(latenz_icc_pool* self, const void** message,
+                                                     uint32_t* items,
+                                                     const latenz_icc_deadline* deadline) {
+  return licc_pool_hold(self, message, items, licc_pool_await_message(self, deadline));
+}
+/* Gives the block of a message back that was taken: `ok`, `empty` if it is not held. Wait-free. */
+static inline latenz_icc_result latenz_icc_pool_release(latenz_icc_pool* self,
+                                                        const void* message) {
+  const size_t offset = (uintptr_t)message - (uintptr_t)self->endpoint.memory;
+  uint32_t i;
+  for (i = 0; i < self->class_count; ++i) {
+    const licc_pool_class* const its = &self->classes[i];
+    const size_t behind = offset - its->offset;
+    if (offset >= its->offset && behind / its->block_bytes < its->blocks) {
+      const uint32_t block = its->first + (uint32_t)(behind / its->block_bytes);
+      return behind % its->block_bytes == 0 && licc_pool_give_back(self, block) ? LATENZ_ICC_OK
+                                                                                : LATENZ_ICC_EMPTY;
+    }
+  }
+  return LATENZ_ICC_EMPTY;
 }
 
 #ifdef __cplusplus

@@ -10,6 +10,7 @@
 #include "latenz/icc/latest.hpp"
 #include "latenz/icc/mailbox.hpp"
 #include "latenz/icc/platform.hpp"
+#include "latenz/icc/pool.hpp"
 #include "latenz/icc/problem.hpp"
 #include "latenz/icc/result.hpp"
 #include "latenz/icc/ring.hpp"

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 
 #include "latenz/icc.hpp"
 
@@ -110,10 +111,26 @@ bool dump_ring() {
   return memory.save("ring");
 }
 
+bool dump_pool() {
+  using Channel = Pool<10, 4, Sample>;
+  Memory<Channel> memory;
+  auto writer = Channel::Writer::create(memory.bytes, sizeof memory.bytes, "pool");
+  auto reader = Channel::Reader::attach(memory.bytes, sizeof memory.bytes);
+  const Sample samples[10]{payload<Sample>(51), payload<Sample>(52)};
+  std::span<const Sample> message;
+  writer->try_write({samples, 1});
+  writer->try_write({samples + 1, 9});
+  writer->try_write({samples, 2});
+  reader->try_take(message);
+  reader->release(message);
+  reader->try_take(message);
+  return memory.save("pool");
+}
+
 int main() {
   const bool saved = dump_mailbox<Sample>("mailbox") && dump_mailbox<Small>("mailbox_small") &&
                      dump_exchange<Sample, Small>("exchange") &&
                      dump_exchange<Wide, Sample>("exchange_two_lines") && dump_latest() &&
-                     dump_ring();
+                     dump_ring() && dump_pool();
   return saved ? 0 : 1;
 }

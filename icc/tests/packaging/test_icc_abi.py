@@ -102,8 +102,10 @@ KINDS = {
     "exchange_two_lines": ("Exchange", 2, 1),
     "latest": ("Latest", 3, 6),
     "ring": ("Ring", 4, 4),
+    "pool": ("Pool", 5, 4),
 }
-SIZES = {"R": 2, "N": 4, "L": 2}
+# of the pool: 4 blocks of 64 bytes, 2 of 192, 2 of 576
+SIZES = {"R": 2, "N": 4, "L": 2, "B": 8, "E": 16, "C": 4 * 64 + 2 * 192 + 2 * 576}
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -204,3 +206,22 @@ def test_ring_holds_the_last_messages_and_the_readers_place(dumps):
         assert dump.number("Ring", "payload", n=n) == 40 + n
     left = dump.side(2)
     assert (left["epoch"], left["open"], left["beats"]) == (1, 0, 1)
+
+
+def test_pool_holds_messages_tickets_and_states(dumps):
+    folder, _ = dumps
+    dump = Dump(folder / "pool", **SIZES)
+    assert dump.words("Identity", "payload_bytes") == [SAMPLE_BYTES, 10 * SAMPLE_BYTES]
+    assert dump.known["P"] == 10 * SAMPLE_BYTES
+    assert dump.word("Pool", "head") == 3
+    assert dump.word("Pool", "taken") == 2
+    blocks = [dump.word("Pool", "block", n=n) for n in (1, 2, 3)]
+    assert blocks == [0, 6, 4]  # the first of each class
+    assert [dump.word("Pool", "items", n=n) for n in (1, 2, 3)] == [1, 9, 2]
+    assert [dump.word("Pool", "its_ticket", n=n) for n in (1, 2, 3)] == [2, 2, 2]
+    assert [dump.word("Pool", "ticket", b=b) for b in range(8)] == [2, 0, 0, 0, 2, 0, 2, 0]
+    # given back, held, on its way
+    assert [dump.word("Pool", "state", b=b) for b in blocks] == [2, 1, 0]
+    content = dump.bytes("Pool", "blocks")
+    assert content[0] == 51
+    assert content[4 * 64 + 2 * 192] == 52

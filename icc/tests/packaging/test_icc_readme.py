@@ -66,13 +66,19 @@ def test_first_program_has_less_than_25_lines_a_side_and_prints_what_is_printed(
 
 
 @pytest.mark.parametrize(
-    ("name", "heading"), [("plan", "## Planning a region"), ("plan_path", "### Lists and text")]
+    ("name", "heading"),
+    [
+        ("plan", "## Planning a region"),
+        ("plan_path", "### Lists and text"),
+        ("scans", "### Messages of any length"),
+    ],
 )
 def test_program_prints_what_is_printed(programs, name, heading):
     folder, include = programs
     compile_or_fail("g++", *FLAGS, include, folder / f"{name}.cpp", "-o", folder / name)
     done = subprocess.run(folder / name, capture_output=True, text=True, check=True)
     assert done.stdout == printed_after(heading)
+    assert (folder / f"{name}.cpp").read_text().count("\n") < 30
 
 
 @pytest.mark.parametrize("compiler", [A53, R5], ids=("a53", "r5"))

@@ -11,7 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from latenz.errors import BadInput, closest
 from latenz.icc.layout import (
     LARGEST_PAYLOAD,
+    LONGEST_POOL_MESSAGE,
     MOST_FIELDS,
+    MOST_POOL_BLOCKS,
     MOST_READERS,
     MOST_SLOTS,
     Channel,
@@ -186,12 +188,13 @@ def fingerprint_of(struct: Struct) -> int:
 class _Channel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Literal["mailbox", "exchange", "latest", "ring"]
+    kind: Literal["mailbox", "exchange", "latest", "ring", "pool"]
     payload: str | None = None
     request: str | None = None
     reply: str | None = None
     readers: int = Field(default=1, ge=0, le=MOST_READERS)
     slots: int | None = Field(default=None, ge=2, le=MOST_SLOTS)
+    longest: int | None = Field(default=None, ge=1, le=LONGEST_POOL_MESSAGE)
 
 
 class _File(BaseModel):
@@ -203,7 +206,7 @@ class _File(BaseModel):
 
 @dataclass(frozen=True)
 class DescribedChannel:
-    """A channel; `reply` is an exchange's, `slots` a ring's."""
+    """A channel; `reply` is an exchange's, `slots` a ring's or pool's, `longest` a pool's."""
 
     name: str
     kind: str
@@ -211,6 +214,8 @@ class DescribedChannel:
     reply: Struct | None
     readers: int
     slots: int
+    longest: int = 0
+    """Payloads of the longest message."""
 
     @property
     def size(self) -> int:
@@ -227,6 +232,7 @@ class DescribedChannel:
             payload_bytes=tuple(each.size for each in payloads),
             fingerprints=(),
             fields=tuple(fields_of(each) for each in payloads),
+            longest=self.longest * self.payload.size,
         ).expected_size()
 
 
@@ -378,6 +384,8 @@ def _channel(
                 closest(given, list(structs)) or f"add [types.{given}]",
             )
     _check_shape(file, place, channel)
+    if channel.kind == "pool":
+        _check_pool(file, place, channel, structs[channel.payload or ""])
     return DescribedChannel(
         name=name,
         kind=channel.kind,
@@ -385,21 +393,45 @@ def _channel(
         reply=structs[channel.reply] if channel.reply is not None else None,
         readers=channel.readers,
         slots=channel.slots or 1,
+        longest=channel.longest or 0,
     )
 
 
 def _check_shape(file: TomlFile[_File], place: tuple[str, ...], channel: _Channel) -> None:
-    is_ring = channel.kind == "ring"
-    if is_ring != (channel.slots is not None):
-        what = "a ring needs slots" if is_ring else f"a {channel.kind} has no use for slots"
-        raise BadInput(what, file.where(place), "a ring has a power of two of them, from 2")
-    if channel.slots is not None and channel.slots & (channel.slots - 1):
+    is_ring, is_pool = channel.kind == "ring", channel.kind == "pool"
+    if (is_ring or is_pool) != (channel.slots is not None):
+        needs = is_ring or is_pool
+        what = (
+            f"a {channel.kind} needs slots" if needs else f"a {channel.kind} has no use for slots"
+        )
+        remedy = "a ring has a power of two of them, from 2"
+        raise BadInput(what, file.where(place), "2 or more" if is_pool else remedy)
+    if is_pool != (channel.longest is not None):
+        what = "a pool needs longest" if is_pool else f"a {channel.kind} has no use for longest"
+        raise BadInput(what, file.where(place), "payloads of a pool's longest message, from 1")
+    if is_ring and channel.slots is not None and channel.slots & (channel.slots - 1):
         raise BadInput(
             f"{channel.slots} slots", file.where((*place, "slots")), "a power of two, from 2"
         )
-    if channel.kind in ("mailbox", "exchange") and channel.readers != 1:
+    if channel.kind in ("mailbox", "exchange", "pool") and channel.readers != 1:
         raise BadInput(
             f"a {channel.kind} has one reader", file.where((*place, "readers")), "leave it out"
         )
     if channel.kind == "latest" and channel.readers == 0:
         raise BadInput("a latest has readers", file.where((*place, "readers")), "1 to 32")
+
+
+def _check_pool(
+    file: TomlFile[_File], place: tuple[str, ...], channel: _Channel, payload: Struct
+) -> None:
+    if (channel.slots or 0) > MOST_POOL_BLOCKS:
+        raise BadInput(
+            f"{channel.slots} slots", file.where((*place, "slots")), f"at most {MOST_POOL_BLOCKS}"
+        )
+    size = (channel.longest or 0) * payload.size
+    if size > LONGEST_POOL_MESSAGE:
+        raise BadInput(
+            f"the longest message has {size} bytes",
+            file.where((*place, "longest")),
+            f"at most {LONGEST_POOL_MESSAGE}",
+        )

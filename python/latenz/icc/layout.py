@@ -13,6 +13,8 @@ MOST_FIELDS = 256
 MOST_READERS = 32
 LARGEST_PAYLOAD = 65536
 MOST_SLOTS = 1 << 20
+MOST_POOL_BLOCKS = 1 << 16
+LONGEST_POOL_MESSAGE = 1 << 30
 _IDENTITY = struct.Struct("<8I2I2I2Q32s32x")
 _FIELD = struct.Struct("<IHBxII16s")
 _PAIR = 2 * LINE
@@ -27,6 +29,7 @@ class Kind(IntEnum):
     EXCHANGE = 2
     LATEST = 3
     RING = 4
+    POOL = 5
 
 
 class FieldKind(IntEnum):
@@ -88,13 +91,15 @@ class Channel:
     """Of the payload, or of request and reply."""
     fingerprints: tuple[int, ...]
     fields: tuple[tuple[Field, ...], ...]
+    longest: int = 0
+    """Bytes of the longest message of a Pool."""
 
     @property
     def roles(self) -> tuple[str, ...]:
         """What its sides are called, in their order."""
         if self.kind == Kind.EXCHANGE:
             return ("client", "server")
-        if self.kind == Kind.MAILBOX:
+        if self.kind in (Kind.MAILBOX, Kind.POOL):
             return ("writer", "reader")
         return ("writer", *(f"reader {index}" for index in range(self.readers)))
 
@@ -139,12 +144,48 @@ class Channel:
         words = (largest + 3) // 4
         return whole_lines(4 * words + 4) if self.kind == Kind.LATEST else 4 * words
 
+    @property
+    def pool_classes(self) -> tuple[tuple[int, int], ...]:
+        """Bytes and number of a Pool's blocks of each size, the smallest first."""
+        sizes = [whole_lines(self.longest)]
+        while sizes[0] > LINE:
+            sizes.insert(0, whole_lines(sizes[0] // 4))
+        counts = [self.slots]
+        while len(counts) < len(sizes):
+            counts.append(max(counts[-1] // 4, 2))
+        return tuple(zip(sizes, counts, strict=True))
+
+    @property
+    def pool_entries(self) -> int:
+        """Messages of a Pool that may be on their way: a power of two, more than its blocks."""
+        return 1 << sum(count for _, count in self.pool_classes).bit_length()
+
+    @property
+    def pool_table_offset(self) -> int:
+        """Of a Pool's messages on their way, in its data."""
+        return LINE + whole_lines(4 * sum(count for _, count in self.pool_classes))
+
+    @property
+    def pool_taken_offset(self) -> int:
+        """Of the number of the last message that a Pool's reader has taken, in its data."""
+        entries = self.data_offset + self.pool_table_offset + whole_lines(16 * self.pool_entries)
+        return _whole_pairs(entries) - self.data_offset
+
+    @property
+    def pool_blocks_offset(self) -> int:
+        """Of a Pool's first block in its data."""
+        states = self.data_offset + self.pool_taken_offset + self.pool_table_offset
+        return _whole_pairs(states) - self.data_offset
+
     def expected_size(self) -> int:
         """Return the bytes that such a channel takes."""
         if self.kind == Kind.LATEST:
             data = self.latest_slots_offset + self.slots * self.slot_bytes
         elif self.kind == Kind.RING:
             data = self.ring_slots_offset + whole_lines(self.slots * self.slot_bytes)
+        elif self.kind == Kind.POOL:
+            blocks = sum(size * count for size, count in self.pool_classes)
+            data = self.pool_blocks_offset + blocks
         else:
             data = self.slot_bytes
         return self.data_offset + data
@@ -227,7 +268,13 @@ def read_channel(region: Region, offset: int) -> Channel:
     used = 2 if kind == Kind.EXCHANGE else 1
     _require(all(0 < each <= LARGEST_PAYLOAD for each in payloads[:used]), "a payload's size")
     _require(all(0 < each <= MOST_FIELDS for each in counts[:used]), "a number of fields")
-    _require(not any((*payloads[used:], *counts[used:])), "it has one payload too many")
+    longest = payloads[1] if kind == Kind.POOL else 0
+    if kind == Kind.POOL:
+        right = 0 < longest <= LONGEST_POOL_MESSAGE and longest % payloads[0] == 0
+        _require(right, "the length of its messages")
+    else:
+        _require(not any(payloads[used:]), "it has one payload too many")
+    _require(not any(counts[used:]), "it has one payload too many")
     _require(_sides_offset(sum(counts)) <= room, "its fields do not fit into the region")
     table = region.read(offset + _IDENTITY.size, sum(counts) * _FIELD.size)
     rows = [_field(row) for row in _FIELD.iter_unpack(table)]
@@ -242,6 +289,7 @@ def read_channel(region: Region, offset: int) -> Channel:
         payload_bytes=payloads[:used],
         fingerprints=fingerprints[:used],
         fields=(tuple(rows[: counts[0]]), tuple(rows[counts[0] :]))[:used],
+        longest=longest,
     )
     _require(size == channel.expected_size(), f"it says {size} bytes and needs others")
     _require(size <= room, f"of its {size} bytes the region has {room}")
@@ -271,6 +319,8 @@ def _check_shape(kind: Kind, readers: int, slots: int) -> None:
         right = readers == 1 and slots == 1
     elif kind == Kind.LATEST:
         right = 1 <= readers <= MOST_READERS and slots == 2 * (readers + 1)
+    elif kind == Kind.POOL:
+        right = readers == 1 and 2 <= slots <= MOST_POOL_BLOCKS
     else:
         right = readers <= MOST_READERS and 2 <= slots <= MOST_SLOTS and slots & (slots - 1) == 0
     _require(right, f"a {kind.name.lower()} has not {readers} readers and {slots} slots")

@@ -102,6 +102,9 @@ def _progress(region: Region, channel: Channel) -> tuple[int, tuple[tuple[int, .
         count = _word(region, channel, channel.slot_bytes - 4) & _COUNT_24
         return count // 2, (((count + 1) // 2,), (count // 2,))
     readers = range(channel.readers)
+    if channel.kind == Kind.POOL:
+        head, taken = (_word(region, channel, at) for at in (0, channel.pool_taken_offset))
+        return head, ((head,), (taken,))
     if channel.kind == Kind.LATEST:
         first = channel.latest_slots_offset - LINE * channel.readers  # announcements
     else:
@@ -136,6 +139,8 @@ def _once(region: Region, channel: Channel) -> tuple[int, int, bytes, bool] | No
         return _newest_update(region, channel)
     if channel.kind == Kind.RING:
         return _newest_of_ring(region, channel)
+    if channel.kind == Kind.POOL:
+        return _newest_of_pool(region, channel)
     count = _word(region, channel, channel.slot_bytes - 4) & _COUNT_24
     if count == 0:
         return None
@@ -144,6 +149,24 @@ def _once(region: Region, channel: Channel) -> tuple[int, int, bytes, bool] | No
         payload, count = (0 if count % 2 else 1), (count + 1) // 2
     size = channel.payload_bytes[payload]
     return payload, count, _payload(region, channel, 0, size), True
+
+
+def _newest_of_pool(region: Region, channel: Channel) -> tuple[int, int, bytes, bool] | None:
+    """The first item of the newest message; none if it has no item, or its entry leads nowhere."""
+    head = _word(region, channel, 0)
+    entry = channel.pool_table_offset + head % channel.pool_entries * 16
+    block, items = (_word(region, channel, entry + at) for at in (0, 4))
+    size = channel.payload_bytes[0]
+    if items == 0:
+        return None
+    offset = channel.pool_blocks_offset
+    for block_bytes, count in channel.pool_classes:
+        if block < count:
+            content = _payload(region, channel, offset + block * block_bytes, size)
+            return 0, head, content, _word(region, channel, 0) == head
+        block -= count
+        offset += block_bytes * count
+    return None
 
 
 def _newest_update(region: Region, channel: Channel) -> tuple[int, int, bytes, bool] | None:

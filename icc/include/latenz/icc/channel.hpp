@@ -20,7 +20,13 @@ namespace latenz::icc {
 /// (Cortex-A53 and x86-64: 64, Cortex-R5: 32). Each line has one writing side at a time.
 inline constexpr std::size_t line_bytes = 64;
 
-enum class ChannelKind : std::uint32_t { mailbox = 1, exchange = 2, latest = 3, ring = 4 };
+enum class ChannelKind : std::uint32_t {
+  mailbox = 1,
+  exchange = 2,
+  latest = 3,
+  ring = 4,
+  pool = 5
+};
 
 namespace detail {
 

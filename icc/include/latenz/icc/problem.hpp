@@ -15,7 +15,7 @@ enum class Flaw : std::uint8_t {
   not_ready,      ///< no channel is there (yet)
   abi_version,    ///< of the library
   line,           ///< bytes of a line
-  kind,           ///< mailbox, exchange, latest, ring
+  kind,           ///< mailbox, exchange, latest, ring, pool
   field,          ///< a field of the payload: see `field` and `peer_field`
   field_count,    ///< more fields than any type may have
   payload_bytes,  ///< whole payload, all fields alike: padding at its end
