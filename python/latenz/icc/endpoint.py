@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass
 from enum import IntEnum
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from latenz.errors import BadInput
 from latenz.icc.description import DescribedChannel, Struct, fields_of, fingerprint_of
 from latenz.icc.layout import pack_field
 from latenz.icc.records import dtype_of
+from latenz.icc.region import Closing
 
 Message = npt.ArrayLike | tuple[Any, ...] | np.void
 """What can be sent: a record of the channel's type, or a tuple of its members."""
@@ -107,7 +107,7 @@ class Place:
 E = TypeVar("E", bound="_core.ChannelEndpoint")
 
 
-class Side(Generic[E]):
+class Side(Closing, Generic[E]):
     """What all ends have: `create` formats memory, `attach` finds what the other has created."""
 
     _kind = ""
@@ -183,17 +183,6 @@ class Side(Generic[E]):
     @classmethod
     def _opened(cls, channel: DescribedChannel, place: Place) -> E:
         raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Leave: the other side's calls answer `PEER_GONE` from now on."""

@@ -20,18 +20,8 @@ _UIO = re.compile(r"/dev/uio(\d{1,5})(?::(\d{1,2}))?")
 _LARGEST = 1 << 62
 
 
-class Region:
-    """A piece of memory, read only. Close it, or use it in a `with`.
-
-    Attributes:
-        name: What the user called it.
-        size: In bytes.
-    """
-
-    def __init__(self, name: str, descriptor: int, size: int) -> None:
-        self.name = name
-        self.size = size
-        self._descriptor = descriptor
+class Closing:
+    """What `with` does for all that has a `close`."""
 
     def __enter__(self) -> Self:
         return self
@@ -43,6 +33,24 @@ class Region:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def close(self) -> None:
+        """Give back what is held."""
+        raise NotImplementedError
+
+
+class Region(Closing):
+    """A piece of memory, read only. Close it, or use it in a `with`.
+
+    Attributes:
+        name: What the user called it.
+        size: In bytes.
+    """
+
+    def __init__(self, name: str, descriptor: int, size: int) -> None:
+        self.name = name
+        self.size = size
+        self._descriptor = descriptor
 
     def close(self) -> None:
         """Give the memory back."""

@@ -12,13 +12,12 @@ import socket
 import struct
 import time
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from latenz.errors import BadInput
-from latenz.icc.region import DeviceRegion
+from latenz.icc.region import Closing, DeviceRegion
 from latenz.ip.secret import NONCE_BYTES, Handshake
 from latenz.model import TimeBase
 
@@ -152,25 +151,6 @@ class Window:
     def write(self, offset: int, word: int) -> None:
         """Write one word."""
         self._link.write(self._number, offset, word)
-
-
-class Closing:
-    """What `with` does for every link."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Leave the board alone."""
-        raise NotImplementedError
 
 
 class SocketLink(Closing):

@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 from latenz.errors import BadInput
-from latenz.ip.link import WORD, Board, Closing, NotAnswered, Place
+from latenz.icc.region import Closing
+from latenz.ip.link import WORD, Board, NotAnswered, Place
 from latenz.ip.registers import LATENCIES_IP_OFFSETS as OFFSETS
 from latenz.model import TimeBase
 
