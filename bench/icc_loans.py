@@ -280,7 +280,7 @@ def show(told: dict[str, Any]) -> None:
             table.add_row(*map(str, row.values()))
         console.print(table)
     for peer in told["missing_peers"]:
-        console.print(f"{peer}: not installed, not measured; .venv/bin/pip install it and flatbuffers")
+        console.print(f"{peer}: not installed, not measured; install it and flatbuffers by pip")
 
 
 def main() -> None:

@@ -26,19 +26,25 @@ struct Endless {
 using SleepEndless = Sleep<Endless, Endless::second_ns>;
 
 /// The same by eventfds.
-class EndlessEventFd : public EventFd {
+class EndlessEventFd {
  public:
-  using EventFd::EventFd;
+  EndlessEventFd() = default;
+  template <class Channel>
+  EndlessEventFd(const EventFds<Channel>& all, std::uint32_t own) noexcept : bell_{all, own} {}
 
+  void silence() const noexcept { bell_.silence(); }
+  void ring(std::uint32_t side) const noexcept {
+    ++Endless::rings;
+    bell_.ring(side);
+  }
   void wait(const std::uint32_t& word, std::uint32_t value,
             std::int64_t longest_ns) const noexcept {
     const bool all = longest_ns == Endless::second_ns;
-    EventFd::wait(word, value, all ? Endless::second_ns * 600 : longest_ns);
+    bell_.wait(word, value, all ? Endless::second_ns * 600 : longest_ns);
   }
-  void ring(std::uint32_t side) const noexcept {
-    ++Endless::rings;
-    EventFd::ring(side);
-  }
+
+ private:
+  EventFd bell_;
 };
 
 using SleepEndlessByEventFd = Sleep<EndlessEventFd, Endless::second_ns>;
