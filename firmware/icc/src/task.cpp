@@ -45,6 +45,20 @@ constexpr firmware::Parameters only_sender() {
   return known;
 }
 
+std::string_view problem_of_measurement(const Task& asked) {
+  const bool is_power = asked.bytes != 0 && (asked.bytes & (asked.bytes - 1)) == 0;
+  if (!is_power || asked.bytes > 4096) return "task bytes: not a power of two up to 4096";
+  if (asked.through == Through::rpmsg && asked.bytes > peer::rpmsg_payload_bytes)
+    return "task bytes: more than the 496 that a buffer of rpmsg carries";
+  if (asked.wait == Wait::doorbell && !has_doorbell(asked.through))
+    return "task wait: nobody waits for a doorbell there";
+  if (asked.wait == Wait::doorbell && asked.bytes != 8 && asked.bytes != 64 && asked.bytes != 256)
+    return "task bytes: by doorbell 8, 64 or 256";
+  if (asked.samples > max_samples || asked.warm_up > max_samples - asked.samples)
+    return "task samples: more than 100000 with warm-up";
+  return {};
+}
+
 }  // namespace
 
 // Volatile: the host changes it after the compiler has seen it.
@@ -66,20 +80,7 @@ std::string_view Task::problem() const {
   if (restarts > 1) return "task restarts: not 0 or 1";
   if (wait > Wait::doorbell) return "task wait: not 0 or 1";
   if (samples < 1) return "task samples: 0";
-  if (kind == Kind::measure) {
-    if (bytes == 0 || (bytes & (bytes - 1)) != 0 || bytes > 4096)
-      return "task bytes: no power of two to 4096";
-    if (through == Through::rpmsg && bytes > peer::rpmsg_payload_bytes)
-      return "task bytes: more than the 496 that a buffer of rpmsg carries";
-    if (wait == Wait::doorbell && !has_doorbell(through))
-      return "task wait: nobody waits for a doorbell there";
-    if (wait == Wait::doorbell && bytes != 8 && bytes != 64 && bytes != 256)
-      return "task bytes: by doorbell 8, 64 or 256";
-    if (samples > max_samples || warm_up > max_samples - samples) {
-      return "task samples: more than 100000 with warm-up";
-    }
-  }
-  return {};
+  return kind == Kind::measure ? problem_of_measurement(*this) : std::string_view{};
 }
 
 }  // namespace latenz::pair

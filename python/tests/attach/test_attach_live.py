@@ -93,7 +93,7 @@ def test_cycles_are_those_that_the_program_stamped(
 
 def test_a_hand_over_is_measured_from_the_waking(start_rhythm: Start, tmp_path: Path) -> None:
     program = start_rhythm("futex")
-    told = attach("rhythm", "--duration", "1500 ms", "-o", tmp_path / "run")
+    told = attach(program.pid, "--duration", "1500 ms", "-o", tmp_path / "run")
     program.stamps()
     threads = {each["comm"]: each for each in told["threads"]}
     assert set(threads) == {"rhythm", "taker"}

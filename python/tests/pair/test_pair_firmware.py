@@ -107,7 +107,7 @@ def test_what_the_emulator_lacks_is_refused_by_the_firmware_too(tmp_path):
     [
         (12, 59, "task block: not found"),
         (8, 1, "task block: not of version 2"),
-        (24, 3, "task bytes: no power of two to 4096"),
+        (24, 3, "task bytes: not a power of two up to 4096"),
         (36, 4, "task memory: not 0 to 3"),
         (56, 2, "task wait: not 0 or 1"),
     ],
