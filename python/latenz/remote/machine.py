@@ -46,7 +46,8 @@ class Target(TargetMachine):
         self.given_up: Callable[[], bool] = lambda: False
         self.lost = ""
         self._numbers = itertools.count(1)
-        self._mirrors: dict[str, Mirror] = {}
+        self._mirrors: dict[Path, Mirror] = {}
+        self._names: dict[Path, str] = {}
         self._last_clocks = (0, 0, 0)
         self._measured_apart = True
         self._used_before: dict[str, Any] = {}
@@ -235,8 +236,16 @@ class Target(TargetMachine):
         return int(told) if told.isdigit() and len(told) <= 10 else -1
 
     def place(self, folder: Path) -> Path:
-        """Return what the agent's programs call a folder of a run: by its name."""
-        return Path(self.link.hello["home"]) / _folder(folder)
+        """Return what the agent's programs call a folder of a run."""
+        return Path(self.link.hello["home"]) / self._name(folder)
+
+    def _name(self, folder: Path) -> str:
+        """Return a folder's name there: its own, with a number behind if another run has that."""
+        if folder not in self._names:
+            name = _folder(folder)
+            before = sum(each.name == name for each in self._names)
+            self._names[folder] = f"{name}@{before + 1}" if before else name
+        return self._names[folder]
 
     def start(
         self,
@@ -251,10 +260,10 @@ class Target(TargetMachine):
         child = str(next(self._numbers))
         listed = format_cpu_list(tuple(sorted(cpus))) if cpus else ""
         grace_ms = str(round(grace_s * 1000))
-        self._ask("start", child, listed, grace_ms, _folder(folder), output, errors, *command)
+        name = self._name(folder)
+        self._ask("start", child, listed, grace_ms, name, output, errors, *command)
         # One for all programs of a folder: what one has brought is given back on the target.
-        name = _folder(folder)
-        mirror = self._mirrors.setdefault(name, Mirror(folder, name, self.url.text))
+        mirror = self._mirrors.setdefault(folder, Mirror(folder, name, self.url.text))
         return _Program(self, child, mirror, grace_s)
 
     def clocks(self) -> tuple[int, int, int]:

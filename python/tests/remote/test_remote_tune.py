@@ -247,6 +247,8 @@ def test_a_proof_leaves_a_target_as_it_was(tree: Path, alone: None, tmp_path: Pa
     assert told["state"] == "ended"
     (trial,) = told["trials"]
     assert trial["entries"] == ["host-stat-interval"]
+    # Folders of the same names in several runs are told apart on the target.
+    assert trial["outcome"] in ("helps", "harms", "mixed", "not shown"), trial
     first = json.loads((tmp_path / "proof/before/run.json").read_text())
     assert first["environment"]["host"]["target"]["url"] == "ssh://root@board"
     assert STAT_INTERVAL.read_text() == value
