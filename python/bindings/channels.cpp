@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -147,6 +149,11 @@ unsigned char* peer_of(const latenz_icc_ring& state) {
                                     : state.endpoint.sides + ((1U + state.index) * LICC_SIDE);
 }
 
+template <>
+unsigned char* peer_of(const latenz_icc_pool& state) {
+  return state.peer.side != nullptr ? state.peer.side : state.endpoint.sides + LICC_SIDE;
+}
+
 /// What the endpoints of all kinds do; both sides of a kind in one class, each with its own calls.
 template <class State>
 class Endpoint {
@@ -212,6 +219,12 @@ class Endpoint {
     return (static_cast<const unsigned char*>(place) - first) / std::int64_t{slot_bytes};
   }
 
+  /// Where a place is in the channel; below 0: nowhere.
+  [[nodiscard]] std::int64_t offset_of(const void* place) const {
+    if (place == nullptr) return -1;
+    return static_cast<const unsigned char*>(place) - state_.endpoint.memory;
+  }
+
   State state_{};
   std::vector<std::uint8_t> message_;
   std::vector<std::uint8_t> reply_;
@@ -248,6 +261,28 @@ class Mailbox : public Endpoint<latenz_icc_mailbox> {
   int try_read() {
     return at_once([this] { return latenz_icc_mailbox_try_read(&state_, message_.data()); });
   }
+  int try_loan() {
+    return at_once([this] {
+      void* place = nullptr;
+      return latenz_icc_mailbox_try_loan(&state_, &place);
+    });
+  }
+  void publish() {
+    at_once([this] {
+      latenz_icc_mailbox_publish(&state_);
+      return 0;
+    });
+  }
+  int try_take() {
+    return at_once([this] {
+      const void* place = nullptr;
+      return latenz_icc_mailbox_try_take(&state_, &place);
+    });
+  }
+  int release() {
+    return at_once([this] { return latenz_icc_mailbox_release(&state_); });
+  }
+  [[nodiscard]] std::int64_t payload_offset() const { return offset_of(state_.payload); }
 };
 
 class Exchange : public Endpoint<latenz_icc_exchange> {
@@ -284,6 +319,43 @@ class Exchange : public Endpoint<latenz_icc_exchange> {
   int answer() {
     return at_once([this] { return latenz_icc_exchange_answer(&state_, reply_.data()); });
   }
+  int try_loan() {
+    return at_once([this] {
+      void* place = nullptr;
+      return latenz_icc_exchange_try_loan(&state_, &place);
+    });
+  }
+  void publish() {
+    at_once([this] {
+      latenz_icc_exchange_publish(&state_);
+      return 0;
+    });
+  }
+  int try_take_reply() {
+    return at_once([this] {
+      const void* place = nullptr;
+      return latenz_icc_exchange_try_take_reply(&state_, &place);
+    });
+  }
+  int release() {
+    return at_once([this] { return latenz_icc_exchange_release(&state_); });
+  }
+  int try_take_request() {
+    return at_once([this] {
+      const void* place = nullptr;
+      return latenz_icc_exchange_try_take_request(&state_, &place);
+    });
+  }
+  bool loan_reply() {
+    return at_once([this] { return latenz_icc_exchange_loan_reply(&state_) != nullptr; });
+  }
+  void publish_reply() {
+    at_once([this] {
+      latenz_icc_exchange_publish_reply(&state_);
+      return 0;
+    });
+  }
+  [[nodiscard]] std::int64_t payload_offset() const { return offset_of(state_.payload); }
 };
 
 class Latest : public Endpoint<latenz_icc_latest> {
@@ -432,6 +504,64 @@ class Ring : public Endpoint<latenz_icc_ring> {
   }
 };
 
+/// Works in place only: Python copies with numpy.
+class Pool : public Endpoint<latenz_icc_pool> {
+ public:
+  Pool(Memory& memory, std::size_t offset, const std::optional<std::string>& name, const Type& item,
+       std::uint32_t longest, std::uint32_t messages, bool writes)
+      : Endpoint(item, nullptr) {
+    const latenz_icc_shape shape = latenz_icc_pool_shape(&item.get(), longest, messages);
+    open(memory, offset, name,
+         [&](void* begin, std::size_t size, const char* called, latenz_icc_problem* problem) {
+           return writes ? latenz_icc_pool_writer(&state_, begin, size, &shape, called, problem)
+                         : latenz_icc_pool_reader(&state_, begin, size, &shape, called, problem);
+         });
+  }
+  std::pair<int, std::int64_t> loan(std::uint32_t items, std::int64_t timeout_ns) {
+    void* place = nullptr;
+    const int result = wait(timeout_ns, [&](const latenz_icc_deadline* deadline) {
+      return latenz_icc_pool_loan(&state_, items, &place, deadline);
+    });
+    return {result, offset_of(place)};
+  }
+  std::pair<int, std::int64_t> try_loan(std::uint32_t items) {
+    return at_once([&] {
+      void* place = nullptr;
+      const int result = latenz_icc_pool_try_loan(&state_, items, &place);
+      return std::pair(result, offset_of(place));
+    });
+  }
+  void publish(std::uint32_t items) {
+    at_once([&] {
+      latenz_icc_pool_publish(&state_, items);
+      return 0;
+    });
+  }
+  std::tuple<int, std::int64_t, std::uint32_t> take(std::int64_t timeout_ns) {
+    const void* place = nullptr;
+    std::uint32_t items = 0;
+    const int result = wait(timeout_ns, [&](const latenz_icc_deadline* deadline) {
+      return latenz_icc_pool_take(&state_, &place, &items, deadline);
+    });
+    return {result, offset_of(place), items};
+  }
+  std::tuple<int, std::int64_t, std::uint32_t> try_take() {
+    return at_once([this] {
+      const void* place = nullptr;
+      std::uint32_t items = 0;
+      const int result = latenz_icc_pool_try_take(&state_, &place, &items);
+      return std::tuple(result, offset_of(place), items);
+    });
+  }
+  int release(std::uint64_t offset) {
+    return at_once([&] {
+      const bool within = offset < UINT32_MAX;  // no channel is larger
+      return within ? latenz_icc_pool_release(&state_, state_.endpoint.memory + offset)
+                    : LATENZ_ICC_EMPTY;
+    });
+  }
+};
+
 /// What all endpoints have.
 template <class E>
 nb::class_<E> endpoint(nb::module_& module, const char* name) {
@@ -467,7 +597,12 @@ void bind_channels(nb::module_& module) {
       .def("write", &Mailbox::write, nb::arg("timeout_ns"))
       .def("try_write", &Mailbox::try_write)
       .def("read", &Mailbox::read, nb::arg("timeout_ns"))
-      .def("try_read", &Mailbox::try_read);
+      .def("try_read", &Mailbox::try_read)
+      .def("try_loan", &Mailbox::try_loan)
+      .def("publish", &Mailbox::publish)
+      .def("try_take", &Mailbox::try_take)
+      .def("release", &Mailbox::release)
+      .def_prop_ro("payload_offset", &Mailbox::payload_offset);
   endpoint<Exchange>(module, "ExchangeEndpoint")
       .def(nb::init<Memory&, std::size_t, Name, const Type&, const Type&, bool>(), stays,
            nb::arg("memory"), nb::arg("offset"), nb::arg("name").none(), nb::arg("request"),
@@ -477,7 +612,15 @@ void bind_channels(nb::module_& module) {
       .def("try_collect", &Exchange::try_collect)
       .def("take", &Exchange::take, nb::arg("timeout_ns"))
       .def("try_take", &Exchange::try_take)
-      .def("answer", &Exchange::answer);
+      .def("answer", &Exchange::answer)
+      .def("try_loan", &Exchange::try_loan)
+      .def("publish", &Exchange::publish)
+      .def("try_take_reply", &Exchange::try_take_reply)
+      .def("release", &Exchange::release)
+      .def("try_take_request", &Exchange::try_take_request)
+      .def("loan_reply", &Exchange::loan_reply)
+      .def("publish_reply", &Exchange::publish_reply)
+      .def_prop_ro("payload_offset", &Exchange::payload_offset);
   endpoint<Latest>(module, "LatestEndpoint")
       .def(nb::init<Memory&, std::size_t, Name, const Type&, std::uint32_t, bool, std::uint32_t>(),
            stays, nb::arg("memory"), nb::arg("offset"), nb::arg("name").none(), nb::arg("payload"),
@@ -515,6 +658,16 @@ void bind_channels(nb::module_& module) {
       .def_prop_ro("slots_offset", &Ring::slots_offset)
       .def_prop_ro("slot_bytes", &Ring::slot_bytes)
       .def_prop_ro("slots", &Ring::slots);
+  endpoint<Pool>(module, "PoolEndpoint")
+      .def(nb::init<Memory&, std::size_t, Name, const Type&, std::uint32_t, std::uint32_t, bool>(),
+           stays, nb::arg("memory"), nb::arg("offset"), nb::arg("name").none(), nb::arg("item"),
+           nb::arg("longest"), nb::arg("messages"), nb::arg("writes"))
+      .def("loan", &Pool::loan, nb::arg("items"), nb::arg("timeout_ns"))
+      .def("try_loan", &Pool::try_loan, nb::arg("items"))
+      .def("publish", &Pool::publish, nb::arg("items"))
+      .def("take", &Pool::take, nb::arg("timeout_ns"))
+      .def("try_take", &Pool::try_take)
+      .def("release", &Pool::release, nb::arg("offset"));
 }
 
 }  // namespace latenz::python

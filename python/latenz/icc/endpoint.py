@@ -207,3 +207,14 @@ class Side(Closing, Generic[E]):
 
     def _got(self) -> np.void:
         return self._message.copy()[()]  # type: ignore[return-value]
+
+    def _placed(
+        self, offset: int, dtype: np.dtype[np.void], *shape: int, writes: bool
+    ) -> npt.NDArray[np.void]:
+        """Return what stands at an offset in the channel, in shared memory."""
+        place = self._place
+        found: npt.NDArray[np.void] = np.ndarray(
+            shape, dtype, buffer=place.memory.bytes, offset=place.offset + offset
+        )
+        found.flags.writeable = writes
+        return found

@@ -26,6 +26,7 @@ from latenz.icc.endpoint import (
     ns_of,
     type_of,
 )
+from latenz.icc.pool_ends import PoolReader, PoolWriter
 from latenz.icc.records import dtype_of
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
     "LatestWriter",
     "MailboxReader",
     "MailboxWriter",
+    "PoolReader",
+    "PoolWriter",
     "Result",
     "RingReader",
     "RingWriter",
@@ -63,6 +66,9 @@ class _MailboxSide(Side[_core.MailboxEndpoint]):
             place.memory, place.offset, place.name, type_of(channel.payload), cls._writes
         )
 
+    def _in_place(self) -> npt.NDArray[np.void]:
+        return self._placed(self._endpoint.payload_offset, self.dtype, writes=self._writes)
+
 
 class MailboxWriter(_MailboxSide):
     """Writes messages of which each is read before the next is written."""
@@ -83,6 +89,17 @@ class MailboxWriter(_MailboxSide):
         self._put(message)
         return is_done(self._endpoint.try_write(), Result.FULL)
 
+    def try_loan(self) -> npt.NDArray[np.void] | None:
+        """Return where the next message is to be made if the one before has been read.
+
+        Nobody sees it before `publish`.
+        """
+        return self._in_place() if is_done(self._endpoint.try_loan(), Result.FULL) else None
+
+    def publish(self) -> None:
+        """Write what was lent last; once for each loan."""
+        self._endpoint.publish()
+
 
 class MailboxReader(_MailboxSide):
     """Reads them."""
@@ -99,6 +116,18 @@ class MailboxReader(_MailboxSide):
     def try_read(self) -> np.void | None:
         """Read if a message is there."""
         return self._got() if is_done(self._endpoint.try_read(), Result.EMPTY) else None
+
+    def try_take(self) -> npt.NDArray[np.void] | None:
+        """Return a message that is there where it stands, to be read until `release`."""
+        return self._in_place() if is_done(self._endpoint.try_take(), Result.EMPTY) else None
+
+    def release(self) -> None:
+        """Give the slot taken last back.
+
+        Raises:
+            ChannelError: `EMPTY`: nothing was taken.
+        """
+        check(self._endpoint.release())
 
 
 class _ExchangeSide(Side[_core.ExchangeEndpoint]):
@@ -118,6 +147,9 @@ class _ExchangeSide(Side[_core.ExchangeEndpoint]):
         assert channel.reply is not None  # noqa: S101 - a description's exchange has one
         types = type_of(channel.payload), type_of(channel.reply)
         return _core.ExchangeEndpoint(place.memory, place.offset, place.name, *types, cls._writes)
+
+    def _in_place(self, dtype: np.dtype[np.void], *, writes: bool) -> npt.NDArray[np.void]:
+        return self._placed(self._endpoint.payload_offset, dtype, writes=writes)
 
 
 class ExchangeClient(_ExchangeSide):
@@ -143,6 +175,31 @@ class ExchangeClient(_ExchangeSide):
     def try_collect(self) -> np.void | None:
         """Take the reply to the request of `try_post` if it is there."""
         return self._replied() if is_done(self._endpoint.try_collect(), Result.EMPTY) else None
+
+    def try_loan(self) -> npt.NDArray[np.void] | None:
+        """Return where the next request is to be made; None while another one is not answered.
+
+        Nobody sees it before `publish`.
+        """
+        found = is_done(self._endpoint.try_loan(), Result.FULL)
+        return self._in_place(self.dtype, writes=True) if found else None
+
+    def publish(self) -> None:
+        """Send the request that was lent last; once for each loan."""
+        self._endpoint.publish()
+
+    def try_take_reply(self) -> npt.NDArray[np.void] | None:
+        """Return a reply that is there where it stands, until `release` or the next request."""
+        found = is_done(self._endpoint.try_take_reply(), Result.EMPTY)
+        return self._in_place(self.reply_dtype, writes=False) if found else None
+
+    def release(self) -> None:
+        """End the use of the reply taken last.
+
+        Raises:
+            ChannelError: `EMPTY`: none was taken.
+        """
+        check(self._endpoint.release())
 
     def _replied(self) -> np.void:
         return self._reply.copy()[()]  # type: ignore[return-value]
@@ -172,6 +229,27 @@ class ExchangeServer(_ExchangeSide):
         """
         self._reply[()] = reply
         check(self._endpoint.answer())
+
+    def try_take_request(self) -> npt.NDArray[np.void] | None:
+        """Return a request that is there where it stands, until it is answered or `loan_reply`.
+
+        Raises:
+            ChannelError: `BUSY`: the one before has not been answered.
+        """
+        found = is_done(self._endpoint.try_take_request(), Result.EMPTY)
+        return self._in_place(self.dtype, writes=False) if found else None
+
+    def loan_reply(self) -> npt.NDArray[np.void] | None:
+        """Return where the reply is to be made, in place of the request; None without a request.
+
+        Nobody sees it before `publish_reply`.
+        """
+        found = self._endpoint.loan_reply()
+        return self._in_place(self.reply_dtype, writes=True) if found else None
+
+    def publish_reply(self) -> None:
+        """Reply with what was lent last; once for each loan."""
+        self._endpoint.publish_reply()
 
 
 L = TypeVar("L", bound="_core.SlottedEndpoint")

@@ -81,7 +81,7 @@ def test_the_page_s_programs_print_what_it_says(tmp_path):
     for name, program in re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", PAGE, re.S):
         assert program.count("\n") < 30, name
         (tmp_path / name).write_text(program)
-    for name in ("robot", "camera"):
+    for name in ("robot", "camera", "lidar"):
         Path(f"/dev/shm/{name}").unlink(missing_ok=True)
     run = {"cwd": tmp_path, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "servo.py"], **run) as servo:
@@ -89,9 +89,10 @@ def test_the_page_s_programs_print_what_it_says(tmp_path):
         said, _ = servo.communicate(timeout=60)
     wanted = printed(PAGE, "prints, in either order,")
     assert sorted((planner.stdout + said).splitlines()) == sorted(wanted)
-    camera = subprocess.run([sys.executable, "camera.py"], timeout=60, check=True, **run)
-    Path("/dev/shm/camera").unlink()
-    assert camera.stdout.splitlines() == printed(PAGE, "# camera.toml")
+    for name in ("camera", "lidar"):
+        alone = subprocess.run([sys.executable, f"{name}.py"], timeout=60, check=True, **run)
+        Path(f"/dev/shm/{name}").unlink()
+        assert alone.stdout.splitlines() == printed(PAGE, f"# {name}.toml")
 
 
 def torture(folder: Path, channel: str, first: str, second: str, messages: int) -> None:
