@@ -54,7 +54,7 @@ std::string_view problem_of_measurement(const Task& asked) {
     return "task wait: nobody waits for a doorbell there";
   if (asked.wait == Wait::doorbell && asked.bytes != 8 && asked.bytes != 64 && asked.bytes != 256)
     return "task bytes: by doorbell 8, 64 or 256";
-  if (asked.samples > max_samples || asked.warm_up > max_samples - asked.samples)
+  if (asked.samples > Task::max_samples || asked.warm_up > Task::max_samples - asked.samples)
     return "task samples: more than 100000 with warm-up";
   return {};
 }

@@ -166,6 +166,7 @@ def test_nothing_is_left_when_latenz_is_killed(fake_ssh, rhythm, tmp_path, marke
     )
     journal = run / rhythm.name / rhythm.name / "samples.journal"
     eventually(lambda: journal.exists() and journal.stat().st_size > 2000, "cycles")
+    eventually(lambda: Run.open(run).sample_sets, "the thread is announced")
     asked.kill()
     asked.communicate()
     # the programs in the kernel are held by descriptors of the process, and go with it
