@@ -23,23 +23,14 @@
 #include <vector>
 
 #include "latenz/icc/ring.hpp"
+#include "messages.hpp"
 
 namespace {
 
+using latenz::bench::Message;
+using latenz::bench::now_ns;
+
 using latenz::icc::Result;
-
-template <std::size_t size>
-struct Message {
-  std::uint32_t words[size / 4];
-};
-
-void pause() { latenz::icc::Pause::pause(); }
-
-std::int64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 void stay_on(int cpu) {
   cpu_set_t only;
@@ -56,7 +47,7 @@ class Way {
  public:
   void send(std::uint32_t number) {
     M* message = nullptr;
-    while (writer_.try_loan(message) != Result::ok) pause();
+    while (writer_.try_loan(message) != Result::ok) latenz::bench::pause();
     message->words[0] = number;
     message->words[size / 4 - 1] = number;
     writer_.publish();
@@ -64,7 +55,7 @@ class Way {
   /// The number of the message that came; 0: its ends differ.
   std::uint32_t receive() {
     const M* message = nullptr;
-    while (reader_.try_take(message) != Result::ok) pause();
+    while (reader_.try_take(message) != Result::ok) latenz::bench::pause();
     const std::uint32_t number = message->words[0];
     const bool whole = message->words[size / 4 - 1] == number;
     return reader_.release() == Result::ok && whole ? number : 0;
@@ -88,10 +79,10 @@ class CopyingWay {
  public:
   void send(std::uint32_t number) {
     sent_.words[0] = sent_.words[size / 4 - 1] = number;
-    while (writer_.try_write(sent_) != Result::ok) pause();
+    while (writer_.try_write(sent_) != Result::ok) latenz::bench::pause();
   }
   std::uint32_t receive() {
-    while (reader_.try_read(received_) != Result::ok) pause();
+    while (reader_.try_read(received_) != Result::ok) latenz::bench::pause();
     const std::uint32_t number = received_.words[0];
     return received_.words[size / 4 - 1] == number ? number : 0;
   }
@@ -120,7 +111,7 @@ class MemcpyWay {
   }
   std::uint32_t receive() {
     const std::uint32_t number = ++seen_;
-    while (newest_.load(std::memory_order_acquire) != number) pause();
+    while (newest_.load(std::memory_order_acquire) != number) latenz::bench::pause();
     std::memcpy(&received_, &slots_[number % 4], size);
     return received_.words[0] == number && received_.words[size / 4 - 1] == number ? number : 0;
   }
@@ -137,7 +128,7 @@ class Word {
  public:
   void send(std::uint32_t number) { word_.store(number, std::memory_order_release); }
   std::uint32_t receive(std::uint32_t number) {
-    while (word_.load(std::memory_order_acquire) != number) pause();
+    while (word_.load(std::memory_order_acquire) != number) latenz::bench::pause();
     return number;
   }
 

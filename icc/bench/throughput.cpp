@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "latenz/icc/ring.hpp"
+#include "messages.hpp"
 #ifdef LATENZ_HAS_BOOST
 #include <boost/lockfree/spsc_queue.hpp>
 #endif
@@ -36,20 +37,10 @@
 
 namespace {
 
+using latenz::bench::Message;
+using latenz::bench::now_ns;
+
 constexpr std::size_t slots = 1024;
-
-template <std::size_t size>
-struct Message {
-  std::uint32_t words[size / 4];
-};
-
-void pause() { latenz::icc::Pause::pause(); }
-
-std::int64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 // A queue has push(messages, count) and pop(messages, count), which return how many went; `batches`
 // tells whether more than one at once is an operation of its own.
@@ -276,7 +267,7 @@ void receive(Queue& queue, std::size_t batch, std::size_t total, std::uint64_t& 
       keep(messages.data());
       for (std::size_t i = 0; i < count; ++i) check(messages[i]);
     }
-    if (count == 0) pause();
+    if (count == 0) latenz::bench::pause();
     done += count;
   }
 }
@@ -288,14 +279,14 @@ void send(Queue& queue, std::size_t batch, std::size_t total) {
   const auto make = [&next](M& message) { number(message, next); };
   for (std::size_t done = 0; done < total; done += batch) {
     if constexpr (requires { queue.lend(make); }) {
-      while (queue.lend(make) == 0) pause();
+      while (queue.lend(make) == 0) latenz::bench::pause();
       ++next;
     } else {
       for (std::size_t i = 0; i < batch; ++i) number(messages[i], next++);
       keep(messages.data());
       for (std::size_t sent = 0; sent < batch;) {
         const std::size_t count = queue.push(messages.data() + sent, batch - sent);
-        if (count == 0) pause();
+        if (count == 0) latenz::bench::pause();
         sent += count;
       }
     }
@@ -315,7 +306,7 @@ Outcome stream(Queue& queue, std::size_t batch, const Setting& setting) {
     end_ns = now_ns();
   });
   pin(setting.cpus[0]);
-  while (ready.load() == 0) pause();
+  while (ready.load() == 0) latenz::bench::pause();
   const std::int64_t begin_ns = now_ns();
   send<Queue, M>(queue, batch, total);
   reading.join();

@@ -200,7 +200,6 @@ TEST_F(PoolTest, NumbersAndTicketsWrap) {
 
 // Whatever a broken writer leaves in the memory, no call reads or writes outside of the channel
 // (a sanitizer's and a guard's matter), and none ends otherwise than by a result.
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): one story, told by random steps
 TEST_F(PoolTest, HostileContentsLeadNowhere) {
   std::mt19937 twister{7};
   const auto random = [&twister] { return static_cast<std::uint32_t>(twister()); };
