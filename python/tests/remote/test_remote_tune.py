@@ -201,7 +201,7 @@ def tune(*words: object) -> tuple[int, str, str]:
     return asked.returncode, printed, errors
 
 
-def test_a_plan_for_a_target_ends_well(tree: Path) -> None:
+def test_a_plan_for_a_target_ends_well(tree: Path, alone: None) -> None:
     words = ("--on", "ssh://root@board", "--only", "host-stat-interval", "--cpus", "1")
     for form in ((), ("--json",)):
         status, printed, errors = tune("plan", *words, *form)

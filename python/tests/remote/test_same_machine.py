@@ -14,7 +14,7 @@ def told(*arguments: str) -> dict:
     return json.loads(printed)
 
 
-def test_doctor_finds_the_same():
+def test_doctor_finds_the_same(alone: None):
     there = {each["id"]: each for each in told("doctor", "--on", "local:")["checks"]}
     here = {each["id"]: each for each in told("doctor")["checks"]}
     assert set(here) - set(there) == {
@@ -37,7 +37,7 @@ def test_doctor_knows_the_engines_and_loads_of_a_target():
     assert set(there["can_measure"]) == able - {"under load disk", "under load kernel-compile"}
 
 
-def test_tune_checks_the_same():
+def test_tune_checks_the_same(alone: None):
     there, here = told("tune", "check", "--on", "local:"), told("tune", "check")
     assert there["profile"] == here["profile"]
     assert [each["id"] for each in there["checks"]] == [each["id"] for each in here["checks"]]
