@@ -90,12 +90,23 @@ def virtualization() -> str | None:
     for word, hypervisor in _HYPERVISORS.items():
         if word in products:
             return hypervisor
+    if is_qemu():
+        return "qemu"
     if "hypervisor" in (cpu_field("flags") or "").split():
         kernel = read_text("/sys/devices/system/clocksource/clocksource0/available_clocksource")
         return "kvm" if "kvm-clock" in (kernel or "") else "unknown hypervisor"
     return None
 
 
+def is_qemu() -> bool:
+    """Return whether this system says of itself, by device tree or CPU, that QEMU runs it."""
+    board = read_text("/proc/device-tree/compatible") or ""
+    model = cpu_field("model name") or ""
+    return bool(_QEMU_BOARDS.search(board) or _QEMU_CPUS.search(model))
+
+
+_QEMU_BOARDS = re.compile(r"linux,dummy-virt|riscv-virtio|qemu", re.IGNORECASE)
+_QEMU_CPUS = re.compile(r"QEMU (TCG|Virtual) CPU", re.IGNORECASE)
 _HYPERVISORS = {
     "QEMU": "qemu",
     "KVM": "kvm",

@@ -1,6 +1,5 @@
 """The bench of a target: a Linux machine at the other end of a link, measured as if from there."""
 
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +16,6 @@ from latenz.remote import Target, TargetUrl, opened
 
 if TYPE_CHECKING:
     from latenz.measuring.condition import Condition
-
-_EMULATED_BOARDS = re.compile(rb"linux,dummy-virt|riscv-virtio|qemu", re.IGNORECASE)
-_EMULATED_CPUS = re.compile(r"QEMU (TCG|Virtual) CPU", re.IGNORECASE)
 
 
 class TargetBench(Host):
@@ -92,12 +88,7 @@ class TargetBench(Host):
 
     def time_base(self) -> TimeBase:
         """Return silicon, unless the target says of itself that QEMU emulates it."""
-        return TimeBase.VIRTUAL if self._is_emulated() else TimeBase.SILICON
-
-    def _is_emulated(self) -> bool:
-        board = self.target.content("/proc/device-tree/compatible") or b""
-        model = environment.cpu_field("model name") or ""
-        return bool(_EMULATED_BOARDS.search(board) or _EMULATED_CPUS.search(model))
+        return TimeBase.VIRTUAL if environment.is_qemu() else TimeBase.SILICON
 
     def measure(self, assignment: Assignment, watch: Watch) -> dict[str, Any]:
         """Measure on the target under load, store the sample sets, and return an account."""

@@ -1,4 +1,4 @@
-"""What ELF files of 64-bit Linux need: shared libraries of programs, modules of kernel modules."""
+"""What ELF files of Linux need: shared libraries of programs, modules of kernel modules."""
 
 import io
 import struct
@@ -11,6 +11,7 @@ from latenz.errors import BadInput, shown
 _PROCESSORS: dict[Architecture, tuple[str, str]] = {
     "arm64": ("AArch64", "64-bit Arm"),
     "amd64": ("x64", "64-bit x86"),
+    "armhf": ("ARM", "32-bit Arm"),
 }
 """How pyelftools calls a processor, and how people do."""
 
@@ -103,12 +104,17 @@ def module_dependencies(content: bytes, name: str) -> tuple[str, ...]:
 
 
 def _section(content: bytes, wanted: bytes) -> bytes:
-    """Return a section of a 64-bit little-endian ELF file; nothing if it has none of that name."""
-    if content[:6] != b"\x7fELF\x02\x01":
-        raise ValueError("not in the ELF format of 64-bit Linux")
-    [start] = struct.unpack_from("<Q", content, 0x28)
-    size, count, names = struct.unpack_from("<HHH", content, 0x3A)
-    headers = [struct.unpack_from("<IIQQQQ", content, start + i * size) for i in range(count)]
+    """Return a section of a little-endian ELF file; nothing if it has none of that name."""
+    if content[:6] == b"\x7fELF\x02\x01":
+        [start] = struct.unpack_from("<Q", content, 0x28)
+        numbers_at, header = 0x3A, "<IIQQQQ"
+    elif content[:6] == b"\x7fELF\x01\x01":
+        [start] = struct.unpack_from("<I", content, 0x20)
+        numbers_at, header = 0x2E, "<IIIIII"
+    else:
+        raise ValueError("not in the ELF format of Linux")
+    size, count, names = struct.unpack_from("<HHH", content, numbers_at)
+    headers = [struct.unpack_from(header, content, start + i * size) for i in range(count)]
     names_start = headers[names][4]
     for name, _, _, _, offset, length in headers:
         if content.startswith(wanted + b"\0", names_start + name):

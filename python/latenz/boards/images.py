@@ -24,7 +24,12 @@ _METAPACKAGES: dict[Flavour, str] = {
     "rt": "linux-image-rt-",
     "cloud": "linux-image-cloud-",
 }
-_TRIPLETS: dict[Architecture, str] = {"arm64": "aarch64-linux-gnu", "amd64": "x86_64-linux-gnu"}
+_TRIPLETS: dict[Architecture, str] = {
+    "arm64": "aarch64-linux-gnu",
+    "amd64": "x86_64-linux-gnu",
+    "armhf": "arm-linux-gnueabihf",
+}
+_METAPACKAGE_SUFFIXES: dict[Architecture, str] = {"armhf": "armmp"}  # others: their own names
 _XZ = b"\xfd7zXZ\0"
 _LARGEST_UNPACKED = 1 << 29  # of a kernel or a module
 _SETUP = 0x250  # bytes of a bzImage up to the place of its payload
@@ -73,8 +78,9 @@ def linux(flavour: Flavour, architecture: Architecture = "arm64") -> Image:
 
     Args:
         flavour: Which kernel.
-        architecture: Which processors it is for: an Image for arm64; for amd64 the ELF file in
-            Debian's bzImage, or that as it is if it was packed in another way than by xz.
+        architecture: Which processors it is for: an Image for arm64, a zImage for armhf; for amd64
+            the ELF file in Debian's bzImage, or that as it is if it was packed in another way than
+            by xz.
 
     Raises:
         BadInput: It cannot be fetched, or the cache cannot be written.
@@ -166,7 +172,7 @@ def _made(name: str, packages: tuple[Package, ...], inputs: Any, make: cache.Mak
 
 
 def _kernel(flavour: Flavour, architecture: Architecture) -> Package:
-    metapackage = _METAPACKAGES[flavour] + architecture
+    metapackage = _METAPACKAGES[flavour] + _METAPACKAGE_SUFFIXES.get(architecture, architecture)
     return fetch_current(metapackage, "linux-image-", architecture=architecture)
 
 
@@ -175,6 +181,8 @@ def _bootable(content: bytes, architecture: Architecture) -> bytes | None:
     if architecture == "arm64":  # an Image: Linux's documentation, arm64/booting
         plain = unpack(content, _LARGEST_UNPACKED, "the kernel")
         return plain if plain[0x38:0x3C] == b"ARMd" else None
+    if architecture == "armhf":  # a zImage, which unpacks itself: arch/arm/boot/compressed
+        return content if content[0x24:0x28] == b"\x18\x28\x6f\x01" else None
     # A bzImage: Linux's documentation, arch/x86/boot. What it unpacks is an ELF file, which QEMU
     # starts by its PVH entry.
     if len(content) < _SETUP or content[0x202:0x206] != b"HdrS":

@@ -22,8 +22,9 @@ from typing import Literal
 from latenz.boards import apt_sources, cache
 from latenz.errors import BadInput, shown
 
-Architecture = Literal["arm64", "amd64"]
-"""Debian's names of the processors that packages are for: boards have arm64, guests amd64."""
+Architecture = Literal["arm64", "amd64", "armhf"]
+"""Debian's names of the processors that packages are for: boards have arm64, guests amd64; armhf is
+what targets of 32 bits are tested with."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _OLD_AFTER_S = 7 * 86_400
 
@@ -35,7 +36,7 @@ class Package:
     Attributes:
         name: As Debian calls it.
         version: Debian's version.
-        architecture: "arm64", "amd64" or "all".
+        architecture: One of `Architecture`, or "all".
         sha256: Of the file, as the signed package list has it.
         path: The `.deb` file in the cache.
     """

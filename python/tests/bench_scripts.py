@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-BENCH = Path(__file__).parents[3] / "bench"
+BENCH = Path(__file__).parents[2] / "bench"
 
 
 def bench_script(name: str) -> ModuleType:

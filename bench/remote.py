@@ -1,0 +1,361 @@
+"""Whether targets of `--on` are treated as promised: emulated machines with busybox and dropbear.
+
+`python bench/remote.py begin` tells how long it takes from the command to the first sample;
+`cuts` pulls the cable for a minute again and again, and counts what is missing; `kills` kills one
+of all who take part at a random moment, and looks for what is left on the target; `power` cuts the
+target's power after each system call of `latenz tune apply`, reverts, and compares every byte.
+Each prints its figures as JSON, or fails at the first promise that is broken. Times are those of an
+emulator on this machine.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "python/tests/remote"), str(ROOT / "python/tests/tune")]
+
+from emulated_targets import OWN, EmulatedTarget, emulated  # noqa: E402 - of the tests
+from trees_at_random import apply_all, make_changes, make_tree, revert_all  # noqa: E402
+
+from latenz.errors import OutOfReach  # noqa: E402
+from latenz.machine import measuring  # noqa: E402
+from latenz.remote import TargetUrl, opened  # noqa: E402
+from latenz.remote.url import SSH_COMMAND  # noqa: E402
+from latenz.store.run import Run  # noqa: E402
+from latenz.tune.changes import FileChange, FolderChange, LinkChange  # noqa: E402
+
+PERIOD_MS = 10
+EXPERIMENT = """name = "remote"
+duration = "{duration_s} s"
+[probe.cyclic]
+engine = "wakeup"
+period = "{period_ms} ms"
+[[condition]]
+name = "it"
+probe = "cyclic"
+stressor = "{load}"
+"""
+NEWEST_MS = 200
+"""Samples younger than this may be lost with the link."""
+_HEADER_BYTES = 32  # of a journal
+_HERE = Path("/")
+
+
+class Victim(NamedTuple):
+    """Who is killed, and how the run must end."""
+
+    kill: Callable[[EmulatedTarget, "subprocess.Popen[str]"], None]
+    goes_on: bool = False
+
+
+def _there(pattern: str) -> Callable[[EmulatedTarget, "subprocess.Popen[str]"], None]:
+    """Return what kills the agent's processes on the target whose words match."""
+    command = (
+        "for p in /proc/[0-9]*; do readlink $p/exe | grep -q latenz || continue;"
+        f" tr '\\0' ' ' <$p/cmdline | grep -Eq '{pattern}' && kill -9 ${{p#/proc/}}; done"
+    )
+
+    def kill(target: EmulatedTarget, _: "subprocess.Popen[str]") -> None:
+        target.run(command)
+
+    return kill
+
+
+def _kill_latenz(_: EmulatedTarget, asked: "subprocess.Popen[str]") -> None:
+    asked.kill()
+
+
+def _interrupt(_: EmulatedTarget, asked: "subprocess.Popen[str]") -> None:
+    asked.send_signal(signal.SIGINT)
+
+
+def _kill_ssh(_: EmulatedTarget, asked: "subprocess.Popen[str]") -> None:
+    """Kill the ssh clients among what was started."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            marked = f"{MARK}={asked.args[-1]}".encode() in (process / "environ").read_bytes()  # type: ignore[index]
+        except OSError:
+            continue
+        if marked and words[0].endswith(b"ssh"):
+            os.kill(int(process.name), signal.SIGKILL)
+
+
+MARK = "LATENZ_BENCH_MARK"
+VICTIMS = {
+    "latenz": Victim(_kill_latenz),
+    "Ctrl-C": Victim(_interrupt),
+    "ssh": Victim(_kill_ssh, goes_on=True),
+    "link": Victim(_there("^[^ ]+ link"), goes_on=True),
+    "keeper": Victim(_there("^[^ ]+ keeper")),
+    "all": Victim(_there(".")),
+    "reboot": Victim(lambda target, _: target.cut_power()),
+}
+
+
+@contextmanager
+def targets(architecture: str = "arm64", **options: Any) -> Iterator[tuple[EmulatedTarget, Path]]:
+    """Start a target; give it with a folder for what is measured."""
+    with tempfile.TemporaryDirectory(prefix="latenz-remote-") as name:
+        folder = Path(name)
+        with emulated(folder / "machine", architecture, **options) as target:  # type: ignore[arg-type]
+            os.environ[SSH_COMMAND] = target.ssh
+            yield target, folder
+
+
+def asked(
+    target: EmulatedTarget, folder: Path, duration_s: float, load: str = "none"
+) -> "subprocess.Popen[str]":
+    """Start `latenz run` on the target; its last word is the run's folder."""
+    experiment = folder / "experiment.toml"
+    experiment.write_text(EXPERIMENT.format(duration_s=duration_s, load=load, period_ms=PERIOD_MS))
+    run = folder / f"run-{time.monotonic_ns()}"
+    return subprocess.Popen(
+        [sys.executable, "-m", "latenz", "run", experiment, "--on", target.url, "-o", run],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, MARK: str(run)},
+        start_new_session=True,
+    )
+
+
+def first_sample_s(target: EmulatedTarget, folder: Path) -> float:
+    """Return how long it takes from the command until the first sample is here."""
+    began_s = time.monotonic()
+    process = asked(target, folder, 3)
+    run = Path(process.args[-1])  # type: ignore[index]
+    while not _arrived(run):
+        if process.poll() is not None:
+            raise SystemExit(f"no sample arrived: {process.communicate()[1]}")
+        time.sleep(0.005)
+    took_s = time.monotonic() - began_s
+    _, errors = process.communicate()
+    if process.returncode not in (0, 3):
+        raise SystemExit(errors)
+    return took_s
+
+
+def begin(architecture: str = "arm64", times: int = 5) -> dict[str, Any]:
+    """Measure how long the first sample takes; the first time is told apart."""
+    with targets(architecture) as (target, folder):
+        took_s = [round(first_sample_s(target, folder), 2) for _ in range(times)]
+    return {"architecture": architecture, "first_sample_s": took_s, "most_s": 5}
+
+
+def counted(run: Path) -> dict[str, int]:
+    """Hold what is here against the probe's own account: each activation sampled or counted."""
+    told = json.loads((run / "it/probe.json").read_text())
+    found = {each.metadata.name: each for each in Run.open(run).sample_sets}
+    sums = {"samples": 0, "missed": 0}
+    for thread in told["threads"]:
+        sample_set = found[f"it/{thread['folder']}"]
+        columns = [batch.to_pydict() for batch in sample_set.batches("t_ns", "missed")]
+        due_ns = [t for each in columns for t in each["t_ns"]]
+        missed = sum(m for each in columns for m in each["missed"])
+        activations = (due_ns[-1] - due_ns[0]) // told["interval_ns"] + 1
+        if len(due_ns) != thread["n"] or len(due_ns) + missed != activations:
+            raise SystemExit(
+                f"{thread['folder']}: {len(due_ns)} samples and {missed} missed of {activations}"
+                f" activations; the probe counted {thread['n']} and {thread['missed']}"
+            )
+        sums["samples"] += len(due_ns)
+        sums["missed"] += missed
+    return sums
+
+
+def cuts(times: int = 100, cut_s: float = 60, seed: int = 1) -> dict[str, Any]:
+    """Pull the cable so often, after 2 to 10 s each, and see that nothing is missing at the end."""
+    chance = random.Random(seed)
+    waits_s = [chance.uniform(2, 10) for _ in range(times)]
+    duration_s = round(sum(waits_s) + times * (cut_s + 15))
+    with targets() as (target, folder):
+        process = asked(target, folder, duration_s)
+        run = Path(process.args[-1])  # type: ignore[index]
+        for count, wait_s in enumerate(waits_s):
+            arrived = _arrived(run)
+            while _arrived(run) <= arrived:  # it is connected again
+                if process.poll() is not None:
+                    raise SystemExit(f"ended after {count} cuts: {process.communicate()[1]}")
+                time.sleep(0.1)
+            time.sleep(wait_s)
+            target.cut_link()
+            time.sleep(cut_s)
+            target.mend_link()
+            print(f"cuts: {count + 1} of {times}", file=sys.stderr, flush=True)
+        _, errors = process.communicate()
+        if process.returncode not in (0, 3):
+            raise SystemExit(errors)
+        link = json.loads((run / "run.json").read_text())["conditions"][0]["link"]
+        return {
+            "cuts": link["cuts"],
+            "longest_cut_s": link["longest_cut_s"],
+            **counted(run),
+            "left": sorted(target.left()),
+        }
+
+
+def _arrived(run: Path) -> int:
+    """Return how many bytes of samples are here."""
+    journals = run.glob("it/cpu*/samples.journal")
+    return sum(max(0, path.stat().st_size - _HEADER_BYTES) for path in journals)
+
+
+def kills(times: int = 200, seed: int = 1) -> dict[str, Any]:
+    """Kill so often; see that nothing is left there, and that what was sampled is here."""
+    chance = random.Random(seed)
+    figures: dict[str, dict[str, Any]] = {name: {"kills": 0} for name in VICTIMS}
+    with targets() as (target, folder):
+        for count in range(times):
+            name = list(VICTIMS)[count % len(VICTIMS)]
+            lost_ms = killed_once(target, folder, VICTIMS[name], chance.uniform(0, 8))
+            figures[name]["kills"] += 1
+            if lost_ms is not None:
+                figures[name].setdefault("newest_lost_ms", []).append(round(lost_ms))
+            print(f"kills: {count + 1} of {times}: {name}", file=sys.stderr, flush=True)
+    return figures
+
+
+def killed_once(
+    target: EmulatedTarget, folder: Path, victim: Victim, wait_s: float
+) -> float | None:
+    """Kill one after a while; return how much of what was sampled is missing, None if all came."""
+    process = asked(target, folder, 6, "spin")
+    run = Path(process.args[-1])  # type: ignore[index]
+    time.sleep(wait_s)
+    up_ms = float(target.run("cat /proc/uptime").stdout.split()[0]) * 1000
+    arrived = _arrived(run)
+    victim.kill(target, process)
+    _, errors = process.communicate(timeout=300)
+    if "Traceback" in errors:
+        raise SystemExit(errors)
+    target.wait()
+    deadline_s = time.monotonic() + 150
+    while left := target.left():
+        if time.monotonic() > deadline_s:
+            raise SystemExit(f"is left on the target: {sorted(left)}")
+        time.sleep(0.5)
+    if not arrived:
+        return None
+    newest_ms = newest(run) / 1e6
+    if victim.goes_on:
+        if process.returncode not in (0, 3):
+            raise SystemExit(f"it did not go on: {errors}")
+        counted(run)
+        return None
+    return max(0.0, up_ms - newest_ms)
+
+
+def newest(run: Path) -> int:
+    """Return when the last activation that all CPUs have here was due, by the target's clock."""
+    return min(
+        max(t for batch in each.batches("t_ns") for t in batch.to_pydict()["t_ns"])
+        for each in Run.open(run).sample_sets
+    )
+
+
+def power(every: int = 1, first: int = 1) -> dict[str, Any]:
+    """Cut the power after each n-th system call that changes the target, and take all back."""
+    with tempfile.TemporaryDirectory(prefix="latenz-tree-") as name:
+        tree = Path(name) / "root"
+        make_tree(tree, random.Random(7))
+        for own in OWN:
+            (tree / own).mkdir(exist_ok=True)
+        mine = tuple(f"/{own}/" for own in OWN)
+        changes = [
+            each
+            for each in make_changes(tree, random.Random(1))
+            if isinstance(each, FileChange | LinkChange | FolderChange)
+            and each.path.startswith(mine)
+        ][:6]
+        with targets(tree=tree) as (target, _):
+            before = content(target)
+            count, tried = first, 0
+            while cut_at(target, changes, count):
+                if (after := content(target)) != before:
+                    lines = set(after.splitlines()) ^ set(before.splitlines())
+                    raise SystemExit(f"after call {count} it differs: {sorted(lines)}")
+                print(f"power: cut after call {count}, reverted", file=sys.stderr, flush=True)
+                count, tried = count + every, tried + 1
+    return {"power_cuts": tried, "calls": count - 1, "differences": 0}
+
+
+def cut_at(target: EmulatedTarget, changes: list[Any], count: int) -> bool:
+    """Cut the power after a system call of applying, then revert; return whether it came to it."""
+    url = TargetUrl.parse(target.url)
+    cut = False
+    try:
+        with opened(url) as machine, measuring(machine):
+            calls = machine.system_calls()
+            real, left = calls._ask, [count]
+
+            def ask(verb: str, *fields: Any) -> list[bytes]:
+                told = real(verb, *fields)
+                left[0] -= verb == "call"
+                if left[0] == 0:
+                    target.cut_power()
+                return told
+
+            calls._ask = ask  # type: ignore[method-assign]
+            apply_all(_HERE, changes)
+    except OutOfReach:
+        cut = True
+    target.wait()
+    with opened(url) as machine, measuring(machine):
+        revert_all(_HERE)
+    target.run("sync")
+    return cut
+
+
+def content(target: EmulatedTarget) -> str:
+    """Return every path of the target's disk with its kind, mode, owner and content."""
+    folders = " ".join(f"/{name}" for name in OWN)
+    told = target.run(
+        f"find {folders} -exec stat -c '%n %F %a %u %g' {{}} \\; | sort;"
+        f" find {folders} -type f | sort | xargs -n 50 sha256sum;"
+        f" find {folders} -type l | sort | while read l; do echo $l $(readlink $l); done"
+    )
+    if told.returncode != 0 or not told.stdout:
+        raise SystemExit(told.stderr)
+    return told.stdout
+
+
+def run() -> dict[str, Any]:
+    """Try each a little."""
+    return {
+        "begin": begin(),
+        "cuts": cuts(2, 10),
+        "kills": kills(len(VICTIMS)),
+        "power": power(every=25),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("begin", "cuts", "kills", "power"))
+    parser.add_argument("--times", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--architecture", default="arm64", choices=("arm64", "armhf"))
+    given = parser.parse_args()
+    told = {
+        "begin": lambda: begin(given.architecture, given.times or 5),
+        "cuts": lambda: cuts(given.times or 100, seed=given.seed),
+        "kills": lambda: kills(given.times or 200, seed=given.seed),
+        "power": lambda: power(every=given.times or 1),
+    }[given.what]()
+    print(json.dumps(told, indent=1))
+
+
+if __name__ == "__main__":
+    main()
