@@ -132,7 +132,7 @@ def try_(
     sources_in(folder)
     own_sources()
     if (obstacle := ensure_boards()) is not None:
-        raise BadInput(obstacle.reason, "latenz icc try", obstacle.fix)
+        raise BadInput(obstacle.reason, "icc try", obstacle.fix)
     with (
         tempfile.TemporaryDirectory(prefix="latenz-") as scratch,
         counting("on the emulated board", None),

@@ -112,7 +112,7 @@ def prove(
 def _need_terminal(json: bool) -> None:
     """Refuse at once what would end in a question that nobody answers."""
     if json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise BadInput("nobody can be asked here", "latenz tune prove", "add --yes")
+        raise BadInput("nobody can be asked here", "tune prove", "add --yes")
 
 
 def _refuse_with_resume(experiment: Path | None, given: Sequence[Any], restart: bool) -> None:
@@ -129,7 +129,7 @@ def _wanted(path: Path | None, given: Sequence[Any], restart: bool) -> "tuple[Wa
     from latenz.proving.proof import FIGURES, Wanted, digest_of
 
     if path is None:
-        raise BadInput("no experiment is given", "latenz tune prove", "name a TOML file")
+        raise BadInput("no experiment is given", "tune prove", "name a TOML file")
     cpus, profile, include, only, skip, condition, duration, figure = given
     if figure not in (None, *FIGURES):
         raise BadInput(f"{figure!r} is not a figure", "--figure", closest(figure, FIGURES))
@@ -218,7 +218,7 @@ def _question(prover: "Prover", noted: "Record") -> str:
 def _agrees(question: str, json: bool) -> bool | None:
     """Ask the user; return the answer, None for Ctrl-C."""
     try:
-        return agrees(question, "latenz tune prove", json)
+        return agrees(question, "tune prove", json)
     except KeyboardInterrupt:
         typer.echo()
         return None

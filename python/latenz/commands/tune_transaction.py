@@ -100,7 +100,7 @@ def apply(
             if json:
                 print_json({"plan": plan_document(found)} | status_document(None, at_work=False))
             return 0
-        if not (yes or agrees("Apply this? [y/N] ", "latenz tune apply", json)):
+        if not (yes or agrees("Apply this? [y/N] ", "tune apply", json)):
             typer.echo("nothing is changed")
             return 0
         total = len(found.changes if found else interrupted.changes if interrupted else ())
@@ -251,7 +251,7 @@ def need_root(place: "Place") -> None:
     if not place.is_ours_to_change():
         here = place.name == "/"
         remedy = "run it with sudo" if here else "log in as root, or add ?sudo to the URL"
-        where = "latenz tune" if here else place.name
+        where = "tune" if here else place.name
         raise BadInput("only root can change this machine", where, remedy)
 
 

@@ -712,7 +712,7 @@ def test_the_commands_from_plan_to_revert(folder: Path, capsys: pytest.CaptureFi
     _, shown, _ = run("plan", *chosen, "--json", capsys=capsys)
     code, _, err = run("apply", *chosen, capsys=capsys)
     assert (code, fingerprint(root) == before) == (2, True)
-    assert err == "latenz: latenz tune apply: nobody can be asked here; add --yes\n"
+    assert err == "latenz: tune apply: nobody can be asked here; add --yes\n"
 
     code, out, _ = run("apply", *chosen, "--yes", "--json", capsys=capsys)
     document = json.loads(out)

@@ -265,8 +265,9 @@ def compared_with_ps() -> tuple[set[int], dict[int, object]]:
     shown = dict.fromkeys(steady)
     for tid in steady & set(ours):
         each = ours[tid]
-        nice = str(each.nice) if each.policy not in ("FF", "RR", "DLN") else "-"
-        shown[tid] = (each.policy, nice, str(each.priority or "-"), each.name)
+        nice = str(each.nice) if each.policy in ("TS", "B") else "-"  # as ps has it
+        priority = "-" if each.policy == "TS" else str(each.priority or 0)
+        shown[tid] = (each.policy, nice, priority, each.name)
     return steady, {tid: (shown[tid], before[tid]) for tid in steady if shown[tid] != before[tid]}
 
 
