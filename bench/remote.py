@@ -3,7 +3,9 @@
 `python bench/remote.py begin` tells how long it takes from the command to the first sample;
 `cuts` pulls the cable for a minute again and again, and counts what is missing; `kills` kills one
 of all who take part at a random moment, and looks for what is left on the target; `power` cuts the
-target's power after each system call of `latenz tune apply`, reverts, and compares every byte.
+target's power after each system call of `latenz tune apply`, reverts, and compares every byte;
+`alike` measures this machine by turns over a link and without one, and tests whether the largest
+latencies of each second differ.
 Each prints its figures as JSON, or fails at the first promise that is broken. Times are those of an
 emulator on this machine.
 """
@@ -318,6 +320,47 @@ def cut_at(target: EmulatedTarget, changes: list[Any], count: int) -> bool:
     return cut
 
 
+def alike(pairs: int = 10, seconds: int = 30, seed: int = 1) -> dict[str, Any]:
+    """Measure this machine by turns with and without a link; test each pair, and pairs of alike."""
+    from scipy.stats import mannwhitneyu
+
+    chance = random.Random(seed)
+    found: dict[str, list[float]] = {"with a link": [], "both without": []}
+    with tempfile.TemporaryDirectory(prefix="latenz-remote-") as name:
+        folder = Path(name)
+        for count in range(pairs):
+            for what, over_link in (("with a link", True), ("both without", False)):
+                sides = [("--on", "local:") if over_link else (), ()]
+                chance.shuffle(sides)
+                maxima = [largest_of_each_second(folder, seconds, words) for words in sides]
+                found[what].append(round(float(mannwhitneyu(*maxima).pvalue), 3))
+            print(f"alike: {count + 1} of {pairs}", file=sys.stderr, flush=True)
+    return {
+        "seconds": seconds,
+        **{f"p_value, {what}": values for what, values in found.items()},
+        **{f"above_0.05, {what}": sum(p > 0.05 for p in v) for what, v in found.items()},
+    }
+
+
+def largest_of_each_second(folder: Path, seconds: int, words: tuple[str, ...]) -> list[int]:
+    """Measure this machine; return the largest latency of each second and CPU, in ns."""
+    experiment = folder / "experiment.toml"
+    experiment.write_text(EXPERIMENT.format(duration_s=seconds, load="none", period_ms=1))
+    run = folder / f"run-{time.monotonic_ns()}"
+    command = [sys.executable, "-m", "latenz", "run", experiment, *words, "-o", run]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 3):
+        raise SystemExit(done.stderr)
+    largest: dict[tuple[str, int], int] = {}
+    for sample_set in Run.open(run).sample_sets:
+        for batch in sample_set.batches("t_ns", "latency_ns"):
+            columns = batch.to_pydict()
+            for t_ns, latency_ns in zip(columns["t_ns"], columns["latency_ns"], strict=True):
+                block = (sample_set.metadata.name, t_ns // 10**9)
+                largest[block] = max(largest.get(block, 0), latency_ns)
+    return list(largest.values())
+
+
 def content(target: EmulatedTarget) -> str:
     """Return every path of the target's disk with its kind, mode, owner and content."""
     folders = " ".join(f"/{name}" for name in OWN)
@@ -343,12 +386,13 @@ def run() -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("begin", "cuts", "kills", "power"))
+    parser.add_argument("what", choices=("alike", "begin", "cuts", "kills", "power"))
     parser.add_argument("--times", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--architecture", default="arm64", choices=("arm64", "armhf"))
     given = parser.parse_args()
     told = {
+        "alike": lambda: alike(given.times or 10, seed=given.seed),
         "begin": lambda: begin(given.architecture, given.times or 5),
         "cuts": lambda: cuts(given.times or 100, seed=given.seed),
         "kills": lambda: kills(given.times or 200, seed=given.seed),
