@@ -21,7 +21,8 @@ import numpy.typing as npt
 from latenz import _core
 from latenz.errors import BadInput, shown
 from latenz.importers.source import share
-from latenz.system.model import LONGEST_NS, LONGEST_VECTOR
+from latenz.system.arrivals import LONGEST_VECTOR
+from latenz.system.fields import LONGEST_NS
 
 Times = npt.NDArray[np.int64]
 Number = Fraction | Decimal | float | str

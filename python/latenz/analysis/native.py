@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from latenz import _core
 from latenz.system import Distances, Exponential, Monitor, Periodic, RecordedTrace, System
-from latenz.system.model import Arrival, Mode, Platform
+from latenz.system.arrivals import Arrival
+from latenz.system.contents import Mode, Platform
 from latenz.system.processors import check_one_processor, shared_processors
 
 MODES: dict[Mode, _core.Mode] = {

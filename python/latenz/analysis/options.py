@@ -11,7 +11,7 @@ from latenz.durations import parse_duration
 from latenz.errors import BadInput, closest, shown
 from latenz.model import Deadline
 from latenz.system import LatencyFrom, Mode, RecordedTrace, System, read_arrivals
-from latenz.system.model import LONGEST_NS
+from latenz.system.fields import LONGEST_NS
 
 ChoiceT = TypeVar("ChoiceT", bound=str)
 

@@ -25,7 +25,7 @@ from latenz.system import (
     Source,
     System,
 )
-from latenz.system.model import LONGEST_NS
+from latenz.system.fields import LONGEST_NS
 
 BEGINNINGS = {"arrival": "arrival of the interrupt", "top": "start of the top handler"}
 """Where latencies begin, as sample sets say it."""

@@ -106,7 +106,7 @@ def simulate(system: System, mode: Mode | None = None, **options: Any) -> Simula
 
 
 def _simulator(
-    part: Part,
+    part: Part[System],
     mode: Mode | None,
     arrivals: Sequence[Times] | None,
     monitored_from_ns: Mapping[str, int],

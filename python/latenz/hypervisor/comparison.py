@@ -83,7 +83,7 @@ def compared(
 
 
 def _compared_on(
-    part: Part,
+    part: Part[System],
     run: OnProcessor,
     built: Built,
     arrivals: Sequence[Times],

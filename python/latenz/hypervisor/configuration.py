@@ -11,8 +11,7 @@ from latenz.errors import BadInput
 from latenz.hypervisor.guest import Program
 from latenz.hypervisor.memory import CONFIGURATION, MEMORY_END, Region
 from latenz.system import Mode, Partition, Source, System
-from latenz.system.health import OnFault
-from latenz.system.hosting import GUEST_MEMORY, PROGRAMS, Device
+from latenz.system.hosting import GUEST_MEMORY, PROGRAMS, Device, OnFault
 from latenz.toml_file import Place
 
 MAGIC = 0x5648_5A4E_4554_414C

@@ -203,7 +203,7 @@ def joined_irqs(batches: Sequence[Irqs]) -> Irqs:
 
 
 def _on_processor(
-    system: System, part: Part, records: Records, statistics: Statistics, complete: bool
+    system: System, part: Part[System], records: Records, statistics: Statistics, complete: bool
 ) -> OnProcessor:
     clock = Clock(statistics.counter_hz, statistics.epoch_tick)
     where = trace_file(part.processor)
@@ -255,7 +255,7 @@ def worst_sections(one: Sections, other: Sections) -> Sections:
 
 
 def _check(
-    system: System, part: Part, records: Records, statistics: Statistics, complete: bool
+    system: System, part: Part[System], records: Records, statistics: Statistics, complete: bool
 ) -> None:
     where = trace_file(part.processor)
     if complete and statistics.records_kept < statistics.records_written:
@@ -315,7 +315,7 @@ def reconstructed(system: System, records: Records, clock: Clock, where: str = T
     )
 
 
-def _check_counts(part: Part, irqs: Irqs, statistics: Statistics) -> None:
+def _check_counts(part: Part[System], irqs: Irqs, statistics: Statistics) -> None:
     """Compare what the trace shows with what was counted at the same time."""
     told = {number: each.completed for number, each in enumerate(statistics.sources)}
     seen = [int((irqs.source == number).sum()) for number in part.sources]
@@ -432,7 +432,7 @@ def _sections(records: Records, statistics: Statistics) -> Sections:
     return Sections(**{name: ns(name) for name in names}, trap=clock.at_least_ns(ticks.trap))
 
 
-def _costs(system: System, part: Part, records: Records, statistics: Statistics) -> Costs:
+def _costs(system: System, part: Part[System], records: Records, statistics: Statistics) -> Costs:
     clock = Clock(statistics.counter_hz, statistics.epoch_tick)
     longest = _ticks(records, statistics)
     trap = longest.trap

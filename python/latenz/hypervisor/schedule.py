@@ -89,7 +89,7 @@ def each_processor(system: System, run: Measured) -> Iterator[tuple[System, OnPr
             yield part.system, _renumbered(system, part, own)
 
 
-def _renumbered(system: System, part: Part, own: OnProcessor) -> OnProcessor:
+def _renumbered(system: System, part: Part[System], own: OnProcessor) -> OnProcessor:
     """Return it with partitions and sources by their numbers on the processor."""
     assert part.system is not None  # noqa: S101 - the caller has looked
     partitions = np.zeros(len(system.partitions), np.uint8)

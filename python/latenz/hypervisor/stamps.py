@@ -11,8 +11,8 @@ from latenz.errors import BadInput
 from latenz.hypervisor.configuration import Where
 from latenz.hypervisor.work import in_the_long_run, longest_work_ns
 from latenz.system import Distances, Exponential, Mode, Monitor, Periodic, System
+from latenz.system.arrivals import Arrival
 from latenz.system.fields import LONGEST_NS
-from latenz.system.model import Arrival
 
 _MOST_ROUNDS = 100
 

@@ -4,18 +4,11 @@ Analyses and the simulator do without it. Guests see the machine of
 core/include/latenz/guest_machine.hpp.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Literal, get_args
 
-from latenz.errors import closest, shown
+from latenz.errors import shown
 from latenz.system.fields import BadField, check_name, check_whole, whole_number
-from latenz.system.health import OnFault, check_health, check_watchdog
-from latenz.system.processors import shared_processors
-
-if TYPE_CHECKING:
-    from latenz.system.model import System
 
 PAGE = 1 << 12
 """Devices and shared memory come in pages."""
@@ -33,6 +26,11 @@ CONSOLE_INTERRUPT = 33
 """What a guest's console raises."""
 LAST_PROCESSOR = 3
 """Boards have four processors."""
+OnFault = Literal["stop", "restart", "report"]
+"""What becomes of a guest's fault: it is stopped, restarted, or told of the failed access."""
+MOST_TIMED_RESTARTS = 16
+"""The hypervisor remembers the times of so many."""
+_MOST_RESTARTS = 2**32 - 1
 _MOST_EVENTS = 2**32 - 1
 _LONGEST_VECTOR = 64
 _LONGEST_PATH = 4096
@@ -139,10 +137,36 @@ class Partition:
             raise BadField(self, ("guest",), what, 'write "worker", "victim" or a path')
         check_multiple(self, "memory", BLOCK, _MOST_MEMORY, BLOCK)
         check_whole(self, "cpu", 0, LAST_PROCESSOR, "")
-        check_health(self)
+        _check_health(self)
         for at, device in enumerate(self.devices):
             if not isinstance(device, Device):
                 raise BadField(self, ("devices", at), f"{shown(device)} is not a device", "Device")
+
+
+def _check_health(partition: Partition) -> None:
+    """Tell what is wrong with a partition's row of the health table, if anything.
+
+    Raises:
+        BadField: A reaction, a count or a time is none, or they contradict each other.
+    """
+    for name in ("on_fault", "on_watchdog"):
+        wanted = getattr(partition, name)
+        if wanted not in get_args(OnFault) and not (name == "on_watchdog" and wanted is None):
+            what = f"{shown(wanted)} is not a valid on_fault"
+            raise BadField(partition, (name,), what, " or ".join(get_args(OnFault)))
+    check_whole(partition, "restarts", 0, _MOST_RESTARTS, "")
+    check_whole(partition, "restart_window_ns", 0)
+    check_whole(partition, "watchdog_ns", 0)
+    if partition.restart_window_ns and partition.restarts > MOST_TIMED_RESTARTS:
+        what = f"of {partition.restarts} restarts within a time not all are remembered"
+        remedy = f"write at most {MOST_TIMED_RESTARTS}, or leave the window out"
+        raise BadField(partition, ("restarts",), what, remedy)
+    if partition.restart_window_ns and "restart" not in (partition.on_fault, partition.on_watchdog):
+        what = "nothing restarts the guest"
+        raise BadField(partition, ("restart_window_ns",), what, 'write on_fault = "restart"')
+    if partition.on_watchdog and not partition.watchdog_ns:
+        what = "there is no watchdog"
+        raise BadField(partition, ("on_watchdog",), what, 'give its time, such as watchdog = "1 s"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,152 +208,3 @@ def check_multiple(owner: object, attribute: str, least: int, most: int, step: i
         what = f"{value:#x} is not a multiple of {unit}"
         raise BadField(owner, (attribute,), what, f"write for example {value // step * step:#x}")
     object.__setattr__(owner, attribute, value)
-
-
-class _Range(NamedTuple):
-    """Guest physical addresses, and where they stand in the system."""
-
-    what: str
-    begin: int
-    end: int
-    place: tuple[str | int, ...]
-
-
-def check_hosting(system: "System") -> None:
-    """Tell what the hypervisor could not host of a system, if anything.
-
-    Raises:
-        BadField: Names, processors, addresses or interrupts contradict each other.
-    """
-    named = any(each.interrupt for each in system.sources)
-    if not (system.hosted or system.shared or system.channels or named):
-        return
-    _check_names(system)
-    _check_processors(system)
-    for at in range(len(system.hosted)):
-        check_watchdog(system, at)
-    for name in (*system.partitions, *(each.name for each in system.hosted)):
-        _check_ranges(system, name)
-    _check_interrupts(system)
-
-
-def _check_names(system: "System") -> None:
-    groups: dict[str, Sequence[Any]] = {"hosted": system.hosted, "shared": system.shared}
-    for attribute, group in groups.items():
-        names = [each.name for each in group]
-        for at, name in enumerate(names):
-            if name in names[:at]:
-                what = f"a second one is named {name!r}"
-                raise BadField(system, (attribute, at, "name"), what, "give each its own name")
-    known = dict.fromkeys([*system.partitions, *(each.name for each in system.hosted)])
-    for at, memory in enumerate(system.shared):
-        for position, name in enumerate(memory.partitions):
-            if name not in known:
-                place = ("shared", at, "partitions", position)
-                raise BadField(system, place, f"{name!r} is not a partition", closest(name, known))
-
-
-def _check_processors(system: "System") -> None:
-    """Check that partitions share processors by slots only; unlisted ones have processor 0."""
-    shared = set(shared_processors(system))
-    taken: dict[int, str] = {}
-    for at, partition in enumerate(system.hosted):
-        if partition.name in system.partitions:
-            continue
-        place = ("hosted", at, "cpu")
-        if not partition.cpu:
-            what = f"{partition.name!r} has neither a slot nor a processor of its own"
-            raise BadField(system, place, what, f"give it a slot or cpu = 1 to {LAST_PROCESSOR}")
-        if partition.cpu in shared:
-            what = f"{partition.name!r} has no slot on processor {partition.cpu}, which has slots"
-            raise BadField(system, place, what, "give it a slot, or a processor without any")
-        if partition.cpu in taken:
-            what = f"{taken[partition.cpu]!r} has processor {partition.cpu} for itself"
-            raise BadField(system, place, what, "give each its own, or slots")
-        taken[partition.cpu] = partition.name
-
-
-def _check_ranges(system: "System", name: str) -> None:
-    """Check that nothing lies over something else in what a guest sees."""
-    found = sorted(_ranges(system, name), key=lambda each: each.begin)
-    for below, above in pairwise(found):
-        if above.begin < below.end:
-            later, earlier = (above, below) if above.place else (below, above)
-            what = (
-                f"{later.begin:#x} to {later.end - 1:#x} lies over {earlier.what} of {name!r}, "
-                f"{earlier.begin:#x} to {earlier.end - 1:#x}"
-            )
-            raise BadField(system, later.place, what, "choose other addresses")
-
-
-def _ranges(system: "System", name: str) -> Iterator[_Range]:
-    for what, begin, end in MACHINE:
-        yield _Range(what, begin, end, ())
-    partition = next((each for each in system.hosted if each.name == name), Partition(name))
-    yield _Range("the memory", GUEST_MEMORY, GUEST_MEMORY + partition.memory, ())
-    for at, hosted in enumerate(system.hosted):
-        for number, device in enumerate(hosted.devices if hosted.name == name else ()):
-            place = ("hosted", at, "devices", number, "physical")
-            yield _Range("a device", device.physical, device.physical + device.size, place)
-    for at, memory in enumerate(system.shared):
-        if name in memory.partitions:
-            end = memory.address + memory.size
-            yield _Range("shared memory", memory.address, end, ("shared", at, "address"))
-    for at, channel in enumerate(system.channels):
-        if name in (channel.sender, channel.receiver):
-            end = channel.address + channel.size
-            yield _Range("a channel", channel.address, end, ("channels", at, "address"))
-
-
-def _check_interrupts(system: "System") -> None:
-    """Check that each interrupt has one owner: devices on the board, sources at their guest."""
-    owners: dict[int, str] = {}
-    pages: list[tuple[int, int, str]] = []
-    for at, partition in enumerate(system.hosted):
-        for number, device in enumerate(partition.devices):
-            place = ("hosted", at, "devices", number)
-            for position, interrupt in enumerate(device.interrupts):
-                if interrupt in owners:
-                    what = f"{interrupt} belongs to {owners[interrupt]!r} already"
-                    remedy = "an interrupt has one owner"
-                    raise BadField(system, (*place, "interrupts", position), what, remedy)
-                owners[interrupt] = partition.name
-            end = device.physical + device.size
-            for begin, behind, owner in pages:
-                if device.physical < behind and begin < end:
-                    what = f"{device.physical:#x} belongs to {owner!r} already"
-                    raise BadField(system, (*place, "physical"), what, "a device has one owner")
-            pages.append((device.physical, end, partition.name))
-    _check_source_interrupts(system, owners)
-
-
-def _check_source_interrupts(system: "System", owners: dict[int, str]) -> None:
-    taken: dict[tuple[str, int], str] = {}
-    for at, source in enumerate(system.sources):
-        interrupt = system.interrupt_of(at)
-        place = ("sources", at, "interrupt")
-        key = (source.partition, interrupt)
-        if interrupt == CONSOLE_INTERRUPT:
-            what = f"{interrupt} is the interrupt of every guest's console"
-            raise BadField(system, place, what, "take another number")
-        if key in taken:
-            what = f"{interrupt} is the interrupt of {taken[key]!r} of {source.partition!r} already"
-            raise BadField(system, place, what, "take another number")
-        if owners.get(interrupt) == source.partition:
-            _check_device_of_source(system, at)
-        taken[key] = source.name
-
-
-def _check_device_of_source(system: "System", at: int) -> None:
-    """Check that a device is meant to raise a source's interrupts, and that its guest knows it."""
-    source = system.sources[at]
-    place = ("sources", at, "interrupt")
-    if source.interrupt is None:
-        number = system.interrupt_of(at)
-        what = f"{number}, its usual number, is the interrupt of a device of {source.partition!r}"
-        raise BadField(system, place, what, "take another one, or write it if it is the device's")
-    guest = next(each.guest for each in system.hosted if each.name == source.partition)
-    if guest in PROGRAMS:
-        what = f"{source.interrupt} is the interrupt of a device, which {guest!r} does not know"
-        remedy = "give the partition a guest that drives it, or take another number"
-        raise BadField(system, place, what, remedy)

@@ -5,16 +5,16 @@ processor are a TDMA cycle of its own, which analyses and the simulator take by 
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from latenz.errors import BadInput
+from latenz.system.contents import Contents, Slot
 
-if TYPE_CHECKING:
-    from latenz.system.model import Slot, System
+ContentsT = TypeVar("ContentsT", bound=Contents)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Part(Generic[ContentsT]):
     """What a system has on one processor.
 
     Attributes:
@@ -25,29 +25,29 @@ class Part:
     """
 
     processor: int
-    slots: "tuple[Slot, ...]"
+    slots: tuple[Slot, ...]
     sources: tuple[int, ...]
-    system: "System | None"
+    system: ContentsT | None
 
 
-def processor_of(system: "System", partition: str) -> int:
+def processor_of(system: Contents, partition: str) -> int:
     """Return the processor of a partition: 0 unless it is hosted on another one."""
     return next((each.cpu for each in system.hosted if each.name == partition), 0)
 
 
-def shared_processors(system: "System") -> tuple[int, ...]:
+def shared_processors(system: Contents) -> tuple[int, ...]:
     """Return the processors that partitions share by slots, ascending."""
     if not any(each.cpu for each in system.hosted):
         return (0,)
     return tuple(sorted({processor_of(system, name) for name in system.partitions}))
 
 
-def slots_of(system: "System", processor: int) -> "tuple[Slot, ...]":
+def slots_of(system: Contents, processor: int) -> tuple[Slot, ...]:
     """Return the TDMA cycle of a processor; empty if it is not shared by slots."""
     return tuple(x for x in system.slots if processor_of(system, x.partition) == processor)
 
 
-def parts(system: "System") -> tuple[Part, ...]:
+def parts(system: ContentsT) -> tuple[Part[ContentsT], ...]:
     """Return what a system has on each processor with slots, ascending."""
     processors = shared_processors(system)
     if len(processors) == 1:
@@ -55,7 +55,7 @@ def parts(system: "System") -> tuple[Part, ...]:
     return tuple(_part(system, processor) for processor in processors)
 
 
-def check_one_processor(system: "System", where: str = "system") -> None:
+def check_one_processor(system: Contents, where: str = "system") -> None:
     """Refuse a system that has slots on several processors.
 
     Args:
@@ -72,7 +72,7 @@ def check_one_processor(system: "System", where: str = "system") -> None:
         raise BadInput(what, where, "this takes a system whose slots are of one processor")
 
 
-def _part(system: "System", processor: int) -> Part:
+def _part(system: ContentsT, processor: int) -> Part[ContentsT]:
     slots = slots_of(system, processor)
     own = {slot.partition for slot in slots}
     numbers = tuple(at for at, each in enumerate(system.sources) if each.partition in own)

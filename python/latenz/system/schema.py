@@ -9,11 +9,12 @@ from pydantic import Field, StrictBool
 
 from latenz.errors import BadInput, shown
 from latenz.settings import Settings, Size, Time
-from latenz.system import hosting, model, trace
+from latenz.system import arrivals, contents, hosting, trace
 from latenz.system.channels import Channel
+from latenz.system.contents import LatencyFrom, Mode
 from latenz.system.fields import BadField
-from latenz.system.health import OnFault
-from latenz.system.model import LatencyFrom, Mode, System
+from latenz.system.hosting import OnFault
+from latenz.system.model import System
 from latenz.toml_file import Place, TomlFile, read_toml
 
 BuiltT = TypeVar("BuiltT")
@@ -236,7 +237,7 @@ def _system(text: TomlFile[SystemFile]) -> System:
     costs = _built(
         text,
         ("platform",),
-        model.Platform,
+        contents.Platform,
         platform.slot_switch,
         platform.monitor,
         platform.schedule,
@@ -244,7 +245,7 @@ def _system(text: TomlFile[SystemFile]) -> System:
         platform.limit,
     )
     slots = tuple(
-        _built(text, ("slot", at), model.Slot, slot.partition, slot.length)
+        _built(text, ("slot", at), contents.Slot, slot.partition, slot.length)
         for at, slot in enumerate(file.slot)
     )
     recorded = _recorded(text)
@@ -289,12 +290,12 @@ def _partition(text: TomlFile[SystemFile], at: int) -> hosting.Partition:
     )
 
 
-def _source(text: TomlFile[SystemFile], at: int, recorded: Recorded) -> model.Source:
+def _source(text: TomlFile[SystemFile], at: int, recorded: Recorded) -> contents.Source:
     wanted = text.content.source[at]
     place: Place = ("source", at)
     monitor = None
     if wanted.monitor is not None:
-        monitor = _built(text, (*place, "monitor"), model.Monitor, wanted.monitor.distances)
+        monitor = _built(text, (*place, "monitor"), arrivals.Monitor, wanted.monitor.distances)
     learning = None
     if wanted.learn is not None:
         counts = (wanted.learn.events, wanted.learn.length)
@@ -302,7 +303,7 @@ def _source(text: TomlFile[SystemFile], at: int, recorded: Recorded) -> model.So
     return _built(
         text,
         place,
-        model.Source,
+        contents.Source,
         wanted.name,
         wanted.partition,
         wanted.top,
@@ -317,17 +318,17 @@ def _source(text: TomlFile[SystemFile], at: int, recorded: Recorded) -> model.So
 
 def _arrival(
     text: TomlFile[SystemFile], place: Place, source: SourceSettings, recorded: Recorded
-) -> model.Arrival:
+) -> arrivals.Arrival:
     match source.arrival:
         case PeriodicSettings(period=period, jitter=jitter, min_distance=distance):
-            return _built(text, place, model.Periodic, period, jitter, distance)
+            return _built(text, place, arrivals.Periodic, period, jitter, distance)
         case DistancesSettings(distances=distances):
-            return _built(text, place, model.Distances, distances)
+            return _built(text, place, arrivals.Distances, distances)
         case TraceSettings(file=file, length=length):
             times = recorded[file][source.name]
-            return _built(text, place, model.RecordedTrace, times, length)
+            return _built(text, place, arrivals.RecordedTrace, times, length)
         case ExponentialSettings(mean=mean, min_distance=distance, seed=seed):
-            return _built(text, place, model.Exponential, mean, distance, seed)
+            return _built(text, place, arrivals.Exponential, mean, distance, seed)
 
 
 def _recorded(text: TomlFile[SystemFile]) -> Recorded:

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from latenz.columns import as_numpy
 from latenz.errors import BadInput, closest, shown
-from latenz.system.model import LONGEST_NS, System
+from latenz.system.fields import LONGEST_NS
+from latenz.system.model import System
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,17 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from latenz.files import replacing
+from latenz.system.arrivals import Arrival, Distances, Exponential, Periodic, RecordedTrace
 from latenz.system.channels import Channel
+from latenz.system.contents import Source
 from latenz.system.hosting import PROGRAMS, Partition
-from latenz.system.model import (
-    Arrival,
-    Distances,
-    Exponential,
-    Periodic,
-    RecordedTrace,
-    Source,
-    System,
-)
+from latenz.system.model import System
 from latenz.system.trace import COLUMNS, Times
 
 _UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1))

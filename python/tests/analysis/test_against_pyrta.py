@@ -12,7 +12,7 @@ from response_time_analysis.analysis import fifo
 
 from latenz.analysis import bound
 from latenz.system import Distances, Periodic, Platform, Slot, Source, System
-from latenz.system.model import Arrival
+from latenz.system.arrivals import Arrival
 
 HORIZON_NS = 20_000
 

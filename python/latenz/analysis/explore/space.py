@@ -24,7 +24,7 @@ from latenz.system import (
     Source,
     System,
 )
-from latenz.system.model import LONGEST_NS
+from latenz.system.fields import LONGEST_NS
 from latenz.system.processors import check_one_processor
 
 Choice: TypeAlias = tuple[int, ...]
