@@ -91,8 +91,8 @@ def test_recorded_variants_are_those_that_are_defined_and_within_their_bars() ->
     for name, row in rows.items():
         assert (row["top"], row["generics"]) == (BY_NAME[name].top, dict(BY_NAME[name].generics))
         assert row["latches"] == 0
-        placed = row.get("fastest_mhz", [])
-        assert len(placed) == BY_NAME[name].placed
+        placed = row["fastest_mhz"]
+        assert len(placed) == BY_NAME[name].placed >= 1
         assert all(each >= measure.LEAST_MHZ_OF_ALL for each in placed), name
     assert min(rows["published"]["fastest_mhz"]) >= measure.LEAST_MHZ
 

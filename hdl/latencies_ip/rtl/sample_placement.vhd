@@ -36,7 +36,7 @@ entity sample_placement is
         -- A sample of this series has been overwritten.
         wrapped : out   std_logic;
 
-        -- There is a frozen half: which, and the pulse when it is exchanged.
+        -- There is a frozen half: which, and the pulse of the cycle after it was exchanged.
         frozen      : out   std_logic;
         frozen_half : out   std_logic;
         freezes     : out   std_logic;
@@ -124,6 +124,7 @@ begin
         signal none_wanted : std_logic;
         signal last_one    : std_logic;
 
+        signal freezes_now : std_logic := '0';
         signal frozen_now  : std_logic := '0';
         signal which_now   : std_logic := '0';
         signal trigger_now : position_t := (others => '0');
@@ -145,7 +146,7 @@ begin
         last_one    <= to_bit(remaining = 1);
         begins_half <= (trigger and sample_valid and none_wanted)
                        or (not trigger and sample_valid and pending and last_one);
-        freezes     <= begins_half and not clear;
+        freezes     <= freezes_now;
 
         frozen           <= frozen_now;
         frozen_half      <= which_now;
@@ -158,6 +159,7 @@ begin
         begin
 
             if rising_edge(clk) then
+                freezes_now <= begins_half;
                 if now_waits = '1' then
                     pending   <= '1';
                     remaining <= now_left;
@@ -178,9 +180,10 @@ begin
                     end if;
                 end if;
                 if clear = '1' then
-                    pending    <= '0';
-                    half       <= '0';
-                    frozen_now <= '0';
+                    pending     <= '0';
+                    half        <= '0';
+                    freezes_now <= '0';
+                    frozen_now  <= '0';
                 end if;
             end if;
 
