@@ -93,18 +93,6 @@ architecture rtl of random_data_generator_register_block is
 
     constant decoded_bits_c : positive := decoded_bits;
 
-    -- A word with its lowest bits set.
-    function low_bits (bits : natural) return word_t is
-        variable word : word_t := (others => '0');
-    begin
-        for i in word'range loop
-            if i < bits then
-                word(i) := '1';
-            end if;
-        end loop;
-        return word;
-    end function low_bits;
-
     -- A word after a write of it, or without one.
     function merged (old, data : word_t; strobes : std_logic_vector(3 downto 0); write : std_logic)
         return word_t is

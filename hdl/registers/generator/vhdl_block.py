@@ -15,6 +15,22 @@ from .vhdl import bits, index, to_hardware
 _TEMPLATE = Path(__file__).with_name("register_block.vhd.in")
 
 
+_LOW_BITS = """\
+    -- A word with its lowest bits set.
+    function low_bits (bits : natural) return word_t is
+        variable word : word_t := (others => '0');
+    begin
+        for i in word'range loop
+            if i < bits then
+                word(i) := '1';
+            end if;
+        end loop;
+        return word;
+    end function low_bits;
+
+"""
+
+
 def block(registers: Map) -> str:
     """The entity <name>_register_block."""
     stored = [register for register in registers.registers if register.stored]
@@ -25,6 +41,7 @@ def block(registers: Map) -> str:
         "generics": _generics(registers),
         "present": _flags(list(registers.registers)),
         "writable": _flags([register for register in registers.registers if register.writable]),
+        "low_bits": [_LOW_BITS] if any(_is_narrowed(one) for one in stored) else [],
         "driven": _driven(registers),
         "declarations": [line for register in stored for line in _declaration(register)],
         "pending_signals": [f"    signal {name}_pending : std_logic := '0';" for name in delivered],
@@ -104,9 +121,14 @@ def _declaration(register: Register) -> list[str]:
     ]
 
 
+def _is_narrowed(register: Register) -> bool:
+    """Whether a generic says how many of its bits there are."""
+    return register.fields[0].implemented_bits is not None
+
+
 def _implemented(register: Register) -> str:
     """The bits of a register that have flip-flops, as a VHDL expression."""
-    if register.fields[0].implemented_bits is not None:
+    if _is_narrowed(register):
         return f"low_bits({register.fields[0].implemented_bits})"
     mask = sum(field.mask for field in register.fields if field.kind is Kind.STORED)
     return f'x"{mask:08X}"'

@@ -1,8 +1,8 @@
 """Which lines and branches of the VHDL the suites reach: GHDL with GCC's code generator, and gcov.
 
 `python -m verification.code_coverage.measure` runs every simulation that judges mutants on designs
-that count, prints a table and writes it with all that was missed to build/hdl/code_coverage.md; it
-returns 1 if a share is below `LEAST`. Names of entities limit it to these and to their simulations.
+that count, and writes record and page; it returns 1 if too little of a file was reached. Names of
+entities limit it to these and to their simulations: the others stay as they are.
 
 - A line is reached if gcov says so: anything that GCC made of it ran. Lines of a `generate` that no
   simulation has in it are missed.
@@ -18,60 +18,22 @@ import re
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from latenz.errors import BadInput, closest
 from latenz.progress import counting
 from simulation.vhdl_sources import ALL, listed
+from verification.code_coverage.record import Reached, digest, recorded, write
 from verification.latencies_ip.runner import BUILD, ToolError, command
 from verification.mutants.killers import KILLERS, Killer
 
 HERE = Path(__file__).resolve().parent
 PLACE = BUILD / "code_coverage"
-PAGE = BUILD.parent / "code_coverage.md"
-LEAST = 0.99
 LINES = 1000  # more than a file has: a place is 1000 times its file's number, and its line
 
 _CHOICE = re.compile(r"\bwhen (.+?) else\b")
 _IF = re.compile(r"^\s*(?:els)?if .* then$")
-
-
-@dataclass(frozen=True)
-class Reached:
-    """What was reached of one file.
-
-    Attributes:
-        lines: Those that GCC made something of.
-        branches: Two for each condition.
-        missed_lines: Number and text of each that did not run.
-        missed_branches: The same of each way that a condition never went.
-    """
-
-    lines: int
-    branches: int
-    missed_lines: tuple[str, ...]
-    missed_branches: tuple[str, ...]
-
-    def cells(self) -> str:
-        """Numbers and shares, for a table."""
-        return " | ".join(
-            f"{every} | {100 * (1 - missed / every if every else 1):.1f} %"
-            for every, missed in (
-                (self.lines, len(self.missed_lines)),
-                (self.branches, len(self.missed_branches)),
-            )
-        )
-
-    @property
-    def suffices(self) -> bool:
-        """Whether both shares are large enough."""
-        allowed = 1 - LEAST
-        return (
-            len(self.missed_lines) <= allowed * self.lines
-            and len(self.missed_branches) <= allowed * self.branches
-        )
 
 
 def suites(entities: Sequence[str]) -> list[Killer]:
@@ -159,6 +121,7 @@ def _reached(source: Path, number: int, seen: set[tuple[int, str]]) -> Reached:
         return f"{line}: {text[line - 1].strip()}"
 
     return Reached(
+        source=digest(source),
         lines=len(counts),
         branches=2 * len(conditions),
         missed_lines=tuple(told(line) for line in sorted(counts) if not counts[line]),
@@ -195,25 +158,6 @@ def _is(name: str, path: str) -> bool:
     return Path(path).name == name
 
 
-def page(rows: dict[str, Reached]) -> str:
-    """The report: a table, and all that was missed."""
-    total = Reached(
-        sum(row.lines for row in rows.values()),
-        sum(row.branches for row in rows.values()),
-        tuple(chain.from_iterable(row.missed_lines for row in rows.values())),
-        tuple(chain.from_iterable(row.missed_branches for row in rows.values())),
-    )
-    table = [f"| {name} | {row.cells()} |" for name, row in [*rows.items(), ("**all**", total)]]
-    missed = [
-        f"- {name}, {what}: `{line}`"
-        for name, row in rows.items()
-        for what, lines in (("line", row.missed_lines), ("branch", row.missed_branches))
-        for line in lines
-    ]
-    head = ["| entity | lines | reached | branches | reached |", "| --- | --: | --: | --: | --: |"]
-    return "\n".join([*head, *table, "", *missed]) + "\n"
-
-
 def main(names: Sequence[str]) -> int:
     """Measure the named entities, or all; 1 if too little of one was reached."""
     parser = argparse.ArgumentParser(description="Measure the code coverage of the VHDL.")
@@ -223,9 +167,12 @@ def main(names: Sequence[str]) -> int:
         if name not in KILLERS:
             raise BadInput(f"there is no entity {name!r}", remedy=closest(name, KILLERS))
     rows = measured(wanted)
-    PAGE.write_text(page(rows))
-    sys.stdout.write(page(rows))
-    return int(not all(row.suffices for row in rows.values()))
+    write(recorded() | rows)
+    for name, row in rows.items():
+        sys.stdout.write(
+            f"{'' if row.suffices(name) else 'TOO LITTLE '}{name}: {row.cells(name)}\n"
+        )
+    return int(not all(row.suffices(name) for name, row in rows.items()))
 
 
 if __name__ == "__main__":
