@@ -18,9 +18,9 @@ EXTENDED = {
 @pytest.mark.parametrize(
     ("generics", "tests"),
     [
-        ({"words_g": "16", "synchroniser_stages_g": "0"}, 2),
-        ({"words_g": "4", "synchroniser_stages_g": "2"} | EXTENDED, 4),
-        ({"words_g": "1", "synchroniser_stages_g": "3", "overlap_policy_g": "queue"} | EXTENDED, 4),
+        ({"words_g": "16", "synchroniser_stages_g": "0"}, 3),
+        ({"words_g": "4", "synchroniser_stages_g": "2"} | EXTENDED, 5),
+        ({"words_g": "1", "synchroniser_stages_g": "3", "overlap_policy_g": "queue"} | EXTENDED, 5),
     ],
 )
 def test_bench_measures_what_the_pins_show(

@@ -129,6 +129,15 @@ async def measured(dut, interrupts: int, seed: int) -> Bench:
 
 
 @cocotb.test()
+async def no_memory_takes_a_write(dut) -> None:
+    """Each is answered, by an error, and the registers beside it stay as they are."""
+    bench = await Bench.start(dut)
+    for ip in ("t1", "t2"):
+        assert await bench.slaves[f"{ip}_s00"].write(4, 5) == AxiResp.SLVERR
+        assert await bench.register(ip, NUM) == 0
+
+
+@cocotb.test()
 async def both_measure_what_the_pins_show(dut) -> None:
     """T1 ends where T2 starts: their sums are the time from ps_pl_irq to the first word read."""
     bench = await measured(dut, 60, 3)

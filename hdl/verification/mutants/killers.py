@@ -174,7 +174,7 @@ KILLERS: dict[str, tuple[Killer, ...]] = {
     "sample_window": (*_AXI, *_DEEP, *_WIDE, *_ADDITIONS, *_CORE),
     "sample_placement": (*_ADDITIONS, *_ip("random_traffic/halves"), *_CORE, *_WIDE),
     "event_counter": (*_WIDE, *_CORE[1:4]),
-    "latency_sums": (*_WIDE, *_ADDITIONS, *_CORE[1:4]),
+    "latency_sums": (*_WIDE, *_ADDITIONS, *_CORE[1:4], *_QUEUE[:1]),
     "latency_histogram": (*_HISTOGRAM, *_ADDITIONS),
     "sample_stream": (*_STREAM, *_WIDE, *_ADDITIONS),
     "self_test": (*_SELF_TEST, *_ADDITIONS, *_WIDE),
