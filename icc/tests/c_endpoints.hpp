@@ -89,6 +89,14 @@ class DeadlineOf {
   latenz_icc_deadline made_;
 };
 
+#ifdef LATENZ_ICC_BELLS
+inline latenz_icc_result arm_c(latenz_icc_mailbox& self) { return latenz_icc_mailbox_arm(&self); }
+inline latenz_icc_result arm_c(latenz_icc_exchange& self) { return latenz_icc_exchange_arm(&self); }
+inline latenz_icc_result arm_c(latenz_icc_latest& self) { return latenz_icc_latest_arm(&self); }
+inline latenz_icc_result arm_c(latenz_icc_ring& self) { return latenz_icc_ring_arm(&self); }
+inline latenz_icc_result arm_c(latenz_icc_pool& self) { return latenz_icc_pool_arm(&self); }
+#endif
+
 /// What all endpoints have in common; `State` is the struct of C.
 template <class Self, class Channel, class P, class State, class... Index>
 class Side {
@@ -103,6 +111,16 @@ class Side {
   [[nodiscard]] std::uint32_t dropped() const { return state.endpoint.dropped; }
   void beat() { latenz_icc_beat(&state.endpoint); }
   void close() { latenz_icc_close(&state.endpoint); }
+
+#ifdef LATENZ_ICC_BELLS
+  template <class Bells>
+  void use_bells(const Bells& all) {
+    (void)latenz_icc_use_bells(&state.endpoint, &all);
+  }
+  [[nodiscard]] int fd() const { return latenz_icc_fd(&state.endpoint); }
+  Result arm() { return result_of(arm_c(state)); }
+  void disarm() { latenz_icc_disarm(&state.endpoint); }
+#endif
 
   State state{};
 
@@ -335,6 +353,13 @@ class Ring {
       message = static_cast<T*>(latenz_icc_ring_try_loan(&this->state));
       return message == nullptr ? Result::full : Result::ok;
     }
+    Result loan_until(T*& message, Deadline auto deadline) {
+      void* place = nullptr;
+      const latenz_icc_result result =
+          latenz_icc_ring_loan(&this->state, &place, detail::DeadlineOf(deadline));
+      message = static_cast<T*>(place);
+      return detail::result_of(result);
+    }
     void publish() { latenz_icc_ring_publish(&this->state); }
     [[nodiscard]] std::size_t late_reader() const {
       return latenz_icc_ring_late_reader(&this->state);
@@ -371,6 +396,13 @@ class Ring {
     }
     Result try_take(const T*& message) {
       return detail::taken(latenz_icc_ring_try_take, this->state, message);
+    }
+    Result take_until(const T*& message, Deadline auto deadline) {
+      const void* place = nullptr;
+      const latenz_icc_result result =
+          latenz_icc_ring_take(&this->state, &place, detail::DeadlineOf(deadline));
+      message = static_cast<const T*>(place);
+      return detail::result_of(result);
     }
     Result release() { return detail::result_of(latenz_icc_ring_release(&this->state)); }
   };
@@ -410,6 +442,13 @@ class Pool {
       void* place = nullptr;
       const latenz_icc_result result =
           latenz_icc_pool_try_loan(&this->state, static_cast<std::uint32_t>(items), &place);
+      if (place != nullptr) message = {static_cast<Item*>(place), items};
+      return detail::result_of(result);
+    }
+    Result loan_until(std::size_t items, std::span<Item>& message, Deadline auto deadline) {
+      void* place = nullptr;
+      const latenz_icc_result result = latenz_icc_pool_loan(
+          &this->state, static_cast<std::uint32_t>(items), &place, detail::DeadlineOf(deadline));
       if (place != nullptr) message = {static_cast<Item*>(place), items};
       return detail::result_of(result);
     }
@@ -454,6 +493,14 @@ class Pool {
       const void* place = nullptr;
       std::uint32_t items = 0;
       const latenz_icc_result result = latenz_icc_pool_try_take(&this->state, &place, &items);
+      if (place != nullptr) message = {static_cast<const Item*>(place), items};
+      return detail::result_of(result);
+    }
+    Result take_until(std::span<const Item>& message, Deadline auto deadline) {
+      const void* place = nullptr;
+      std::uint32_t items = 0;
+      const latenz_icc_result result =
+          latenz_icc_pool_take(&this->state, &place, &items, detail::DeadlineOf(deadline));
       if (place != nullptr) message = {static_cast<const Item*>(place), items};
       return detail::result_of(result);
     }

@@ -2,7 +2,8 @@
  *
  * One side of a channel of icc/examples/robot.toml in C: torture_languages CHANNEL first|second
  * FILE MESSAGES. Each message tells its number in all of it; says how many were wrong. Compiled
- * with SLEEPS, sides wait asleep.
+ * with SLEEPS, sides wait asleep; with SLEEPS_BY_FD too, by eventfds, which come through the socket
+ * that is standard input.
  *
  * On a board (TORTURE_ON_BOARD) it is all channels in turn, and then with exchanged sides. */
 #ifdef TORTURE_ON_BOARD
@@ -17,7 +18,12 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#ifdef SLEEPS /* until it is woken: one wake-up that is lost, and it stands still */
+#ifdef SLEEPS_BY_FD /* until it is woken: one wake-up that is lost, and it stands still */
+#include "latenz/icc_linux_eventfd.h"
+#undef LATENZ_ICC_AWAIT_BELL
+#define LATENZ_ICC_AWAIT_BELL(bells, side, longest_ns) \
+  licc_eventfd_await((bells), (side), 600000000000)
+#elif defined(SLEEPS)
 #include "latenz/icc_linux_wait.h"
 #undef LATENZ_ICC_SLEEP
 #define LATENZ_ICC_SLEEP(word, value, longest_ns) licc_futex_wait((word), (value), 600000000000)
@@ -31,6 +37,13 @@
 #include <string.h>
 
 #include "robot.h"
+
+#ifdef SLEEPS_BY_FD
+static latenz_icc_eventfds bells;
+#define GET_READY(end) require(latenz_icc_use_bells(&(end).state.endpoint, &bells))
+#else
+#define GET_READY(end) ((void)0)
+#endif
 
 static uint32_t errors;
 static uint32_t messages;
@@ -55,6 +68,7 @@ static void command(void* memory, size_t size, bool first) {
   if (first) {
     command_writer writer;
     if (!command_writer_create(&writer, memory, size, "command", &problem)) exit(2);
+    GET_READY(writer);
     for (n = 1; n <= messages; ++n) {
       const Target target = {(float)n, n};
       Target* place;
@@ -69,6 +83,7 @@ static void command(void* memory, size_t size, bool first) {
   } else {
     command_reader reader;
     while (!command_reader_attach(&reader, memory, size, &problem)) sched_yield();
+    GET_READY(reader);
     for (n = 1; n <= messages; ++n) {
       Target target = {0, 0};
       const Target* place;
@@ -89,6 +104,7 @@ static void servo(void* memory, size_t size, bool first) {
   if (first) {
     servo_client client;
     if (!servo_client_create(&client, memory, size, "servo", &problem)) exit(2);
+    GET_READY(client);
     for (n = 1; n <= messages; ++n) {
       const Target target = {(float)n, n};
       Reached reached = {0, 0};
@@ -99,6 +115,7 @@ static void servo(void* memory, size_t size, bool first) {
   } else {
     servo_server server;
     while (!servo_server_attach(&server, memory, size, &problem)) sched_yield();
+    GET_READY(server);
     for (n = 1; n <= messages; ++n) {
       Target target = {0, 0};
       Reached reached;
@@ -122,6 +139,7 @@ static void trace(void* memory, size_t size, bool first) {
   if (first) {
     trace_writer writer;
     if (!trace_writer_create(&writer, memory, size, "trace", &problem)) exit(2);
+    GET_READY(writer);
     while (LATENZ_ICC_LOAD_ACQUIRE(licc_at(writer.state.endpoint.sides, LICC_SIDE)) == 0)
       sched_yield();
     while (n <= messages) {
@@ -145,6 +163,7 @@ static void trace(void* memory, size_t size, bool first) {
   } else {
     trace_reader reader;
     while (!trace_reader_attach(&reader, memory, size, 0, &problem)) sched_yield();
+    GET_READY(reader);
     while (n <= messages) {
       State got[3];
       uint32_t count = 3;
@@ -176,6 +195,7 @@ static void state(void* memory, size_t size, bool first) {
   if (first) {
     state_writer writer;
     if (!state_writer_create(&writer, memory, size, "state", &problem)) exit(2);
+    GET_READY(writer);
     for (n = 1; n <= messages; ++n) {
       const State value = state_of(n);
       state_writer_update(&writer, &value);
@@ -185,6 +205,7 @@ static void state(void* memory, size_t size, bool first) {
     State got = state_of(0);
     uint64_t last = 0;
     while (!state_reader_attach(&reader, memory, size, 1, &problem)) sched_yield();
+    GET_READY(reader);
     while (got.time_ns < messages) {
       if (state_reader_poll(&reader, &got) == LATENZ_ICC_UPDATED) {
         check_state(&got);
@@ -222,6 +243,14 @@ int main(int argc, char** argv) {
   const size_t size = 65536;
   const bool first = argc == 5 && strcmp(argv[2], "first") == 0;
   if (argc != 5 || (file = open(argv[3], O_RDWR)) < 0) return 2;
+#ifdef SLEEPS_BY_FD
+  if (first) { /* who creates them sends them */
+    if (!latenz_icc_eventfds_create(&bells, 2)) return 3;
+    if (!latenz_icc_eventfds_send(&bells, 0)) return 4;
+  } else if (!latenz_icc_eventfds_receive(&bells, 2, 0)) {
+    return 5;
+  }
+#endif
   memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return 2;
   messages = (uint32_t)strtoul(argv[4], NULL, 10);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same as torture_languages.c in C++: torture_languages CHANNEL first|second FILE MESSAGES; on
-// a board (TORTURE_ON_BOARD) the other side of it. Compiled with SLEEPS, sides wait asleep.
+// a board (TORTURE_ON_BOARD) the other side of it. Compiled with SLEEPS, sides wait asleep; with
+// SLEEPS_BY_FD too, by eventfds, which come through the socket that is standard input.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -45,7 +46,9 @@ const Part* memory = nullptr;
   for (;;) Patient::pause();
 }
 #else
-#ifdef SLEEPS  // until it is woken: one wake-up that is lost, and it stands still
+#ifdef SLEEPS_BY_FD    // until it is woken: one wake-up that is lost, and it stands still
+using Wait = latenz::icc::tests::SleepEndlessByEventFd;
+#elif defined(SLEEPS)  // until it is woken: one wake-up that is lost, and it stands still
 using Wait = latenz::icc::tests::SleepEndless;
 #else
 using Wait = latenz::icc::tests::Patient;
@@ -53,6 +56,19 @@ using Wait = latenz::icc::tests::Patient;
 using P = Platform<Coherent, StandardOrder, Wait>;
 const LinuxMemory* memory = nullptr;
 [[noreturn]] void give_up() { std::exit(2); }
+#endif
+
+#ifdef SLEEPS_BY_FD
+/// Of any channel with two sides, which all have as many.
+template <class Channel>
+const EventFds<Channel>& bells(bool creates) {
+  static const auto all = [creates] {
+    auto made = creates ? EventFds<Channel>::create() : EventFds<Channel>::receive(0);
+    if (!made || (creates && !made.send(0))) std::exit(3);
+    return made;
+  }();
+  return all;
+}
 #endif
 
 std::uint32_t errors = 0;
@@ -72,15 +88,23 @@ void check(const State& got) {
   require(std::memcmp(&got, &wanted, sizeof wanted) == 0);
 }
 
-template <class Endpoint, class... Index>
-Endpoint created(const char* name, Index... index) {
-  auto opened = Endpoint::create(memory->data(), memory->size(), name, index...);
-  if (!opened) give_up();
-  return *opened;
+template <class Channel, class Endpoint>
+Endpoint ready(Endpoint endpoint, [[maybe_unused]] bool creates) {
+#ifdef SLEEPS_BY_FD
+  endpoint.use_bells(bells<Channel>(creates));
+#endif
+  return endpoint;
 }
-template <class Endpoint, class... Index>
+template <class Channel, class Endpoint>
+Endpoint created(const char* name) {
+  auto opened = Endpoint::create(memory->data(), memory->size(), name);
+  if (!opened) give_up();
+  return ready<Channel>(*opened, true);
+}
+template <class Channel, class Endpoint, class... Index>
 Endpoint attached(Index... index) {
-  return *Endpoint::attach_until(memory->data(), memory->size(), Never{}, index...);
+  return ready<Channel>(*Endpoint::attach_until(memory->data(), memory->size(), Never{}, index...),
+                        false);
 }
 template <class Call>
 void insist(Call call) {
@@ -91,7 +115,7 @@ void insist(Call call) {
 void command(bool first) {
   using Channel = robot::command<P>;
   if (first) {
-    auto writer = created<Channel::Writer>("command");
+    auto writer = created<Channel, Channel::Writer>("command");
     for (std::uint32_t n = 1; n <= messages; ++n) {
       if (robot::Target* place = nullptr; n % 5 == 0 && writer.try_loan(place) == Result::ok) {
         *place = {.angle = static_cast<float>(n), .cycle = n};
@@ -102,7 +126,7 @@ void command(bool first) {
     }
     return;
   }
-  auto reader = attached<Channel::Reader>();
+  auto reader = attached<Channel, Channel::Reader>();
   for (std::uint32_t n = 1; n <= messages; ++n) {
     robot::Target target{};
     insist([&] { return reader.read(target); });
@@ -113,7 +137,7 @@ void command(bool first) {
 void servo(bool first) {
   using Channel = robot::servo<P>;
   if (first) {
-    auto client = created<Channel::Client>("servo");
+    auto client = created<Channel, Channel::Client>("servo");
     for (std::uint32_t n = 1; n <= messages; ++n) {
       robot::Reached reached{};
       insist([&] { return client.call({.angle = static_cast<float>(n), .cycle = n}, reached); });
@@ -121,7 +145,7 @@ void servo(bool first) {
     }
     return;
   }
-  auto server = attached<Channel::Server>();
+  auto server = attached<Channel, Channel::Server>();
   for (std::uint32_t n = 1; n <= messages; ++n) {
     insist([&] {
       return server.serve([&](const robot::Target& target) {
@@ -135,7 +159,7 @@ void servo(bool first) {
 void trace(bool first) {
   using Channel = robot::trace<P>;
   if (first) {
-    auto writer = created<Channel::Writer>("trace");
+    auto writer = created<Channel, Channel::Writer>("trace");
     auto& reader =
         latenz::icc::detail::Header<P>{memory->data()}.side(Channel::shape.field_count[0], 1);
     while (P::Order::load_acquire(reader.presence.epoch) == 0) P::Wait::pause();
@@ -144,7 +168,7 @@ void trace(bool first) {
     }
     return;
   }
-  auto reader = attached<Channel::Reader>(std::uint32_t{0});
+  auto reader = attached<Channel, Channel::Reader>(std::uint32_t{0});
   std::array<State, 3> got;
   for (std::uint32_t n = 1; n <= messages;) {
     std::size_t count = 0;
@@ -167,11 +191,11 @@ void trace(bool first) {
 void state(bool first) {
   using Channel = robot::state<P>;
   if (first) {
-    auto writer = created<Channel::Writer>("state");
+    auto writer = created<Channel, Channel::Writer>("state");
     for (std::uint32_t n = 1; n <= messages; ++n) writer.update(state_of(n));
     return;
   }
-  auto reader = attached<Channel::Reader>(std::uint32_t{1});
+  auto reader = attached<Channel, Channel::Reader>(std::uint32_t{1});
   State got = state_of(0);
   std::uint64_t last = 0;
   while (got.time_ns < messages) {

@@ -21,6 +21,16 @@
  *                        wakes all who sleep on this word
  *   LATENZ_ICC_LONGEST_SLEEP_NS
  *                        nobody sleeps longer without a look: 10,000,000 (10 ms)
+ * or, if each side has a bell of its own, outside the memory, which stays rung until it is silenced
+ * (latenz/icc_linux_eventfd.h defines them for Linux),
+ *   LATENZ_ICC_BELLS     a pointer to those of all sides, which `latenz_icc_use_bells` gives to
+ *                        each endpoint; null until then: nobody hears, and nobody is heard
+ *   LATENZ_ICC_BELL_COUNT(bells)
+ *                        how many there are
+ *   LATENZ_ICC_BELL_FD(bells, side)
+ *                        what a loop waits for
+ *   LATENZ_ICC_SILENCE_BELL(bells, side), LATENZ_ICC_RING_BELL(bells, side)
+ *   LATENZ_ICC_AWAIT_BELL(bells, side, longest_ns)
  * and, for others than gcc and clang, LATENZ_ICC_LOAD_RELAXED and its like below.
  *
  * Every endpoint is for one thread. Nothing here blocks unless it takes a deadline. */
@@ -114,8 +124,9 @@ static inline void licc_read_words(void* own, const void* shared, size_t bytes) 
 #ifndef LATENZ_ICC_NOTIFY
 #define LATENZ_ICC_NOTIFY() ((void)0)
 #endif
-#ifdef LATENZ_ICC_SLEEP
-#ifndef LATENZ_ICC_WAKE
+#if defined(LATENZ_ICC_SLEEP) || defined(LATENZ_ICC_BELLS)
+#define LICC_SLEEPS
+#if defined(LATENZ_ICC_SLEEP) && !defined(LATENZ_ICC_WAKE)
 #error "a side that sleeps wakes others too: define LATENZ_ICC_WAKE"
 #endif
 #ifndef LATENZ_ICC_LONGEST_SLEEP_NS
@@ -428,6 +439,9 @@ typedef struct {
   uint32_t epoch; /* which incarnation of this side this is, from 1 */
   uint32_t beats;
   uint32_t dropped; /* stale messages that this side has thrown away */
+#ifdef LATENZ_ICC_BELLS
+  LATENZ_ICC_BELLS bells;
+#endif
 } latenz_icc_endpoint;
 
 static inline uint32_t* licc_at(unsigned char* memory, size_t offset) {
@@ -624,6 +638,11 @@ static inline uint32_t licc_following(uint32_t epoch) {
   return (epoch & 0xFFu) == 0 ? epoch + 1u : epoch;
 }
 
+/* Which of the channel's sides this one is; 0 is the one that writes, or the client. */
+static inline uint32_t licc_number_of(const latenz_icc_endpoint* self) {
+  return (uint32_t)((self->side - self->sides) / LICC_SIDE);
+}
+
 static inline void licc_open(latenz_icc_endpoint* self, void* memory, const latenz_icc_shape* shape,
                              uint32_t side) {
   self->memory = (unsigned char*)memory;
@@ -634,13 +653,36 @@ static inline void licc_open(latenz_icc_endpoint* self, void* memory, const late
   self->epoch = licc_following(LATENZ_ICC_LOAD_RELAXED(licc_at(self->side, 0)));
   self->beats = LATENZ_ICC_LOAD_RELAXED(licc_at(self->side, LICC_BEATS));
   self->dropped = LATENZ_ICC_LOAD_RELAXED(licc_at(self->side, LICC_DROPPED));
+#ifdef LATENZ_ICC_BELLS
+  self->bells = NULL;
+#endif
 }
 
-/* Follows each store that another side may be waiting for: wakes those who sleep, all of them on
- * this side's word. Of the fence here and the one of `licc_sleep`, one comes first: either a
- * sleeper sees that store at its last look, or it is seen here to be asleep. */
+#ifdef LICC_SLEEPS
+/* Rings for `side`, if it is asleep; whether all who sleep have been woken. */
+static inline bool licc_ring_for(latenz_icc_endpoint* self, unsigned char* side, bool* counted) {
+  uint32_t* const rings = licc_at(self->side, LICC_RINGS);
+  if (LATENZ_ICC_LOAD_RELAXED(licc_at(side, LICC_ASLEEP)) == 0) return false;
+  if (!*counted) LATENZ_ICC_STORE_RELAXED(rings, LATENZ_ICC_LOAD_RELAXED(rings) + 1u);
+  *counted = true;
+#ifdef LATENZ_ICC_BELLS
+  if (self->bells != NULL) {
+    LATENZ_ICC_RING_BELL(self->bells, (uint32_t)((side - self->sides) / LICC_SIDE));
+  }
+  return false;
+#else
+  LATENZ_ICC_WAKE(rings); /* all of them sleep on this word */
+  return true;
+#endif
+}
+#endif
+
+/* Follows each store that another side may be waiting for: wakes those who sleep. Of the fence here
+ * and the one of `licc_tell_asleep`, one comes first: either a sleeper sees that store at its last
+ * look, or it is seen here to be asleep. */
 static inline void licc_notify(latenz_icc_endpoint* self) {
-#ifdef LATENZ_ICC_WAKE
+#ifdef LICC_SLEEPS
+  bool counted = false;
   unsigned char* side = self->sides;
   unsigned char* end = side + LICC_SIDE;
   if (self->side == self->sides) {
@@ -649,14 +691,7 @@ static inline void licc_notify(latenz_icc_endpoint* self) {
   }
   if (self->readers == 0) return;
   LATENZ_ICC_FULL_FENCE();
-  for (; side != end; side += LICC_SIDE) {
-    if (LATENZ_ICC_LOAD_RELAXED(licc_at(side, LICC_ASLEEP)) != 0) {
-      uint32_t* const rings = licc_at(self->side, LICC_RINGS);
-      LATENZ_ICC_STORE_RELAXED(rings, LATENZ_ICC_LOAD_RELAXED(rings) + 1u);
-      LATENZ_ICC_WAKE(rings);
-      return;
-    }
-  }
+  while (side != end && !licc_ring_for(self, side, &counted)) side += LICC_SIDE;
 #else
   (void)self;
   LATENZ_ICC_NOTIFY();
@@ -665,7 +700,7 @@ static inline void licc_notify(latenz_icc_endpoint* self) {
 
 /* Shows this incarnation to the other side; the last step of attaching. */
 static inline void licc_enter(latenz_icc_endpoint* self) {
-#ifdef LATENZ_ICC_SLEEP
+#ifdef LICC_SLEEPS
   LATENZ_ICC_STORE_RELAXED(licc_at(self->side, LICC_ASLEEP), 0u); /* an earlier one died asleep */
 #endif
   LATENZ_ICC_STORE_RELAXED(licc_at(self->side, LICC_OPEN), 1u);
@@ -731,34 +766,57 @@ static inline latenz_icc_result licc_look_at(const latenz_icc_endpoint* self,
 /* What changes while the peer lives and waits. */
 static inline uint32_t licc_signs_of_life(const licc_peer* peer) {
   const uint32_t beats = LATENZ_ICC_LOAD_RELAXED(licc_at(peer->side, LICC_BEATS));
-#ifdef LATENZ_ICC_SLEEP
+#ifdef LICC_SLEEPS
   return beats + LATENZ_ICC_LOAD_RELAXED(licc_at(peer->side, LICC_RINGS));
 #else
   return beats;
 #endif
 }
 
+#ifdef LICC_SLEEPS
+/* Tells that this side wants to be woken. What is looked at from here on is the last look: what
+ * comes after it rings. */
+static inline void licc_tell_asleep(latenz_icc_endpoint* self) {
+#ifdef LATENZ_ICC_BELLS
+  if (self->bells != NULL) { /* before this side is seen asleep: no ring meant for this sleep */
+    LATENZ_ICC_SILENCE_BELL(self->bells, licc_number_of(self));
+  }
+#endif
+  LATENZ_ICC_STORE_RELAXED(licc_at(self->side, LICC_ASLEEP), 1u);
+  LATENZ_ICC_FULL_FENCE();
+}
+static inline int64_t licc_longest_sleep_ns(const latenz_icc_deadline* deadline) {
+  int64_t longest_ns = LATENZ_ICC_LONGEST_SLEEP_NS;
+  if (deadline != NULL && deadline->left_ns != NULL) {
+    const int64_t left_ns = deadline->left_ns(deadline->context);
+    if (left_ns < longest_ns) longest_ns = left_ns;
+  }
+  return longest_ns;
+}
+#endif
+
 /* Between two looks. A side that sleeps does so until the peer rings, the deadline, or for the
  * longest sleep; not at all if the last look tells that there is nothing to wait for any more. */
 static inline void licc_rest(latenz_icc_endpoint* self, const licc_peer* peer,
                              bool (*ready)(void* object), void* object,
                              const latenz_icc_deadline* deadline) {
-#ifdef LATENZ_ICC_SLEEP
+#ifdef LICC_SLEEPS
+#ifndef LATENZ_ICC_BELLS
   uint32_t* const bell = licc_at(peer->side, LICC_RINGS);
-  uint32_t* const asleep = licc_at(self->side, LICC_ASLEEP);
   const uint32_t rings =
       LATENZ_ICC_LOAD_RELAXED(bell); /* first: what rings later is meant for us */
-  LATENZ_ICC_STORE_RELAXED(asleep, 1u);
-  LATENZ_ICC_FULL_FENCE();
+#endif
+  licc_tell_asleep(self);
   if (!ready(object) && licc_look_at(self, peer) == LATENZ_ICC_OK) {
-    int64_t longest_ns = LATENZ_ICC_LONGEST_SLEEP_NS;
-    if (deadline != NULL && deadline->left_ns != NULL) {
-      const int64_t left_ns = deadline->left_ns(deadline->context);
-      if (left_ns < longest_ns) longest_ns = left_ns;
-    }
+    const int64_t longest_ns = licc_longest_sleep_ns(deadline);
+    (void)longest_ns; /* a bell may take no time */
+#ifdef LATENZ_ICC_BELLS
+    LATENZ_ICC_AWAIT_BELL(self->bells, licc_number_of(self), longest_ns);
+#else
     LATENZ_ICC_SLEEP(bell, rings, longest_ns);
+#endif
   }
-  LATENZ_ICC_STORE_RELAXED(asleep, 0u);
+  LATENZ_ICC_STORE_RELAXED(licc_at(self->side, LICC_ASLEEP), 0u);
 #else
   (void)self;
   (void)peer;
@@ -768,6 +826,34 @@ static inline void licc_rest(latenz_icc_endpoint* self, const licc_peer* peer,
   LATENZ_ICC_PAUSE();
 #endif
 }
+
+#ifdef LATENZ_ICC_BELLS
+/* Gives this side the channel's bells, and rings for those who sleep already: first of all, since
+ * until then it rings for nobody. They outlive it. False: they are not as many as the channel has
+ * sides. Wait-free. */
+static inline bool latenz_icc_use_bells(latenz_icc_endpoint* self, LATENZ_ICC_BELLS bells) {
+  if (LATENZ_ICC_BELL_COUNT(bells) != 1u + self->readers) return false;
+  self->bells = bells;
+  licc_notify(self);
+  return true;
+}
+/* What a loop of poll(2) or epoll(7) waits for, behind an `_arm`; -1 without bells. */
+static inline int latenz_icc_fd(const latenz_icc_endpoint* self) {
+  return self->bells == NULL ? -1 : LATENZ_ICC_BELL_FD(self->bells, licc_number_of(self));
+}
+/* For a loop that waits by itself: arm, check, wait. From here on all that a waiting call waits for
+ * makes the descriptor readable, until the next `_arm`. `ok`: now check by a `_try` call, and wait
+ * for the descriptor if it finds nothing. `peer gone`, `peer restarted`, `layout changed`: check,
+ * but do not wait. Wait-free, with a system call. `peer`: null where nobody is waited for. */
+static inline latenz_icc_result licc_arm(latenz_icc_endpoint* self, const licc_peer* peer) {
+  licc_tell_asleep(self);
+  return peer == NULL ? licc_not_yet(self, LATENZ_ICC_OK) : licc_look_at(self, peer);
+}
+/* Awake: nobody rings any more, which saves the others a system call with each write. Wait-free. */
+static inline void latenz_icc_disarm(latenz_icc_endpoint* self) {
+  LATENZ_ICC_STORE_RELAXED(licc_at(self->side, LICC_ASLEEP), 0u);
+}
+#endif
 
 /* Looks until `ready(object)`, the deadline, or there is no such peer to wait for any more. */
 static inline latenz_icc_result licc_wait(latenz_icc_endpoint* self, const licc_peer* peer,
@@ -820,6 +906,11 @@ static inline latenz_icc_shape latenz_icc_mailbox_shape(const latenz_icc_type* t
   shape.bytes += licc_lines(type->bytes + 8u);
   return shape;
 }
+#ifdef LATENZ_ICC_BELLS
+static inline latenz_icc_result latenz_icc_mailbox_arm(latenz_icc_mailbox* self) {
+  return licc_arm(&self->endpoint, &self->peer);
+}
+#endif
 static inline void licc_mailbox_open(latenz_icc_mailbox* self, void* memory,
                                      const latenz_icc_shape* shape, uint32_t side) {
   memset(self, 0, sizeof *self);
@@ -1011,6 +1102,11 @@ static inline latenz_icc_shape latenz_icc_exchange_shape(const latenz_icc_type* 
   shape.bytes += licc_lines((request->bytes > reply->bytes ? request->bytes : reply->bytes) + 4u);
   return shape;
 }
+#ifdef LATENZ_ICC_BELLS
+static inline latenz_icc_result latenz_icc_exchange_arm(latenz_icc_exchange* self) {
+  return licc_arm(&self->endpoint, &self->peer);
+}
+#endif
 static inline void licc_exchange_open(latenz_icc_exchange* self, void* memory,
                                       const latenz_icc_shape* shape, uint32_t side) {
   memset(self, 0, sizeof *self);
@@ -1285,6 +1381,11 @@ static inline latenz_icc_shape latenz_icc_latest_shape(const latenz_icc_type* ty
                  shape.slots * licc_lines(licc_words(type->bytes) + 4u);
   return shape;
 }
+#ifdef LATENZ_ICC_BELLS
+static inline latenz_icc_result latenz_icc_latest_arm(latenz_icc_latest* self) {
+  return licc_arm(&self->endpoint, licc_number_of(&self->endpoint) == 0 ? NULL : &self->peer);
+}
+#endif
 static inline void licc_latest_open(latenz_icc_latest* self, void* memory,
                                     const latenz_icc_shape* shape, uint32_t side) {
   memset(self, 0, sizeof *self);
@@ -1452,6 +1553,11 @@ static inline latenz_icc_shape latenz_icc_ring_shape(const latenz_icc_type* type
   shape.bytes += licc_ring_begun(readers) + 128u + licc_lines(slots * licc_words(type->bytes));
   return shape;
 }
+#ifdef LATENZ_ICC_BELLS
+static inline latenz_icc_result latenz_icc_ring_arm(latenz_icc_ring* self) {
+  return licc_arm(&self->endpoint, licc_number_of(&self->endpoint) == 0 ? NULL : &self->peer);
+}
+#endif
 static inline void licc_ring_open(latenz_icc_ring* self, void* memory,
                                   const latenz_icc_shape* shape, uint32_t side) {
   memset(self, 0, sizeof *self);
@@ -1836,6 +1942,11 @@ static inline latenz_icc_shape latenz_icc_pool_shape(const latenz_icc_type* item
   shape.bytes = licc_pool_plan(&planned, shape.data, shape.longest, messages);
   return shape;
 }
+#ifdef LATENZ_ICC_BELLS
+static inline latenz_icc_result latenz_icc_pool_arm(latenz_icc_pool* self) {
+  return licc_arm(&self->endpoint, licc_number_of(&self->endpoint) == 0 ? NULL : &self->peer);
+}
+#endif
 static inline void licc_pool_open(latenz_icc_pool* self, void* memory,
                                   const latenz_icc_shape* shape, uint32_t side) {
   memset(self, 0, sizeof *self);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "access.hpp"
-#ifdef LATENZ_EXPLORE_SLEEP
+#if defined(LATENZ_EXPLORE_SLEEP) || defined(LATENZ_EXPLORE_OWN_BELLS)
 #include "sleep_bells.hpp"
 #endif
 
@@ -21,6 +21,11 @@ inline void c_read(void* own, const void* shared, std::size_t bytes) {
   c_payload_is_relaxed ? RelaxedPayload::read(own, shared, bytes)
                        : PlainPayload::read(own, shared, bytes);
 }
+
+#ifdef LATENZ_EXPLORE_OWN_BELLS
+// That of the side that runs; of none while the test sets up.
+inline ExploredOwnBell own_bell() { return {OwnBells{}, static_cast<std::uint32_t>(thread())}; }
+#endif
 
 }  // namespace latenz::explorer
 
@@ -39,6 +44,15 @@ inline void c_read(void* own, const void* shared, std::size_t bytes) {
 #define LATENZ_ICC_SLEEP(word, value, longest_ns) \
   latenz::explorer::ExploredBell::wait(*(word), (value), (longest_ns))
 #define LATENZ_ICC_WAKE(word) latenz::explorer::ExploredBell::wake(*(word))
+#endif
+#ifdef LATENZ_EXPLORE_OWN_BELLS
+#define LATENZ_ICC_BELLS const latenz::explorer::OwnBells*
+#define LATENZ_ICC_BELL_COUNT(bells) ((bells)->sides)
+#define LATENZ_ICC_BELL_FD(bells, side) static_cast<int>(side)
+#define LATENZ_ICC_SILENCE_BELL(bells, side) latenz::explorer::own_bell().silence()
+#define LATENZ_ICC_RING_BELL(bells, side) latenz::explorer::own_bell().ring(side)
+#define LATENZ_ICC_AWAIT_BELL(bells, side, longest_ns) \
+  ((void)(longest_ns), latenz::explorer::ExploredOwnBell::poll(static_cast<int>(side)))
 #endif
 #define LATENZ_ICC_PAUSE() ((void)0)
 #define LATENZ_ICC_LOOKS_PER_CHECK 1u

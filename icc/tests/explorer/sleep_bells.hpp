@@ -104,9 +104,16 @@ class ExploredOwnBell {
   int own_ = -1;
 };
 
+/// What an endpoint is given: how many there are.
+struct OwnBells {
+  std::uint32_t sides = 0;
+};
 template <class Channel>
-struct ExploredBells {
+struct ExploredBells : OwnBells {
   static constexpr std::uint32_t sides = 1 + Channel::shape.readers;
 };
+/// The same for endpoints that keep a pointer to them.
+template <class Channel>
+inline constexpr OwnBells bells_of{1 + Channel::shape.readers};
 
 }  // namespace latenz::explorer

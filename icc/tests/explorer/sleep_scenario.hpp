@@ -51,7 +51,11 @@ struct SleepingSide : Thread {
   void open_as(const icc::Opened<Endpoint>& made) {
     endpoint = *made;
     forget_padding(endpoint);
+#ifdef LATENZ_EXPLORE_OWN_BELLS
+    endpoint.use_bells(bells_of<Channel>);
+#else
     if constexpr (own_bells) endpoint.use_bells(ExploredBells<Channel>{});
+#endif
     opened = true;
   }
 

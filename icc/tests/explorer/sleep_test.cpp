@@ -47,8 +47,10 @@ Report prove_ring(const SleepSetting& setting) {
 
 template <class Bell>
 class ExploredSleep : public testing::Test {};
-#ifdef LATENZ_EXPLORE_C
+#ifdef LATENZ_EXPLORE_SLEEP
 using Bells = testing::Types<Word>;
+#elif defined(LATENZ_EXPLORE_OWN_BELLS)
+using Bells = testing::Types<Own>;
 #else
 using Bells = testing::Types<Word, Own>;
 #endif
@@ -91,7 +93,7 @@ TYPED_TEST(ExploredSleep, Farther) {
   prove_exchange<TypeParam>({interleaving, 1, 1, 0});
 }
 
-#ifndef LATENZ_EXPLORE_C
+#ifndef LATENZ_EXPLORE_SLEEP
 // A loop of epoll(7) in place of calls that wait: arm, check, wait.
 TEST(ExploredSleepInLoops, NoWakeUpIsLost) {
   for (const Model model : {interleaving, weak}) {
@@ -282,6 +284,7 @@ TYPED_TEST(MutantOfSleep, LastLookLeftOut) {
   auto mutant = LastLookLeftOut();
   expect_sleep_caught<TypeParam>("sleeper without last look", mutant);
 }
+#ifndef LATENZ_EXPLORE_OWN_BELLS
 TEST(MutantOfSleepByWord, RingsReadWhenItSleeps) {
   // whatever the kernel finds is what is slept on
   auto mutant = loads(rings_at(0), 1, [](std::uint32_t) { return 0U; });
@@ -291,6 +294,7 @@ TEST(MutantOfSleepByWord, RingsReadBehindTheFence) {
   auto mutant = RingsReadBehindTheFence();
   expect_sleep_caught<Word>("rings read between the fence and the last look", mutant, {weak, 2});
 }
+#endif
 TYPED_TEST(MutantOfSleep, LooksForSleepersBeforeItStores) {
   auto mutant = StoredBehindTheRing(false);
   expect_sleep_caught<TypeParam>("waker looks who sleeps before it stores", mutant);
@@ -299,12 +303,14 @@ TYPED_TEST(MutantOfSleep, RingsBeforeItStores) {
   auto mutant = StoredBehindTheRing(true);
   expect_sleep_caught<TypeParam>("waker rings before it stores", mutant);
 }
+#ifndef LATENZ_EXPLORE_OWN_BELLS
 TEST(MutantOfSleepByWord, RingWithoutCount) {
   auto mutant = Changed([](const Access& wanted) {
     return is(wanted, Kind::store, rings_at(0)) ? 0 : perform(wanted);
   });
   expect_sleep_caught<Word>("ring without count", mutant);
 }
+#endif
 TYPED_TEST(MutantOfSleep, RingWithoutWake) {
   auto mutant = Changed([](const Access& wanted) {
     const bool wakes = is(wanted, Kind::choice, rings_at(0)) && thread() == 0;
@@ -334,7 +340,7 @@ TYPED_TEST(MutantOfSleep, AttachingReaderOfARingMovesWithoutRing) {
                 SleepingRing<TypeParam, 1>::run({.messages = 4, .late = true}, &mutant));
 }
 
-#ifndef LATENZ_EXPLORE_C
+#ifndef LATENZ_EXPLORE_SLEEP
 // The reader forgets rings when it waits, in place of before it is seen asleep.
 class SilencedWhenItWaits final : public OfSide {
  public:

@@ -181,7 +181,28 @@ def _c_side(channel: DescribedChannel, side: str) -> list[str]:
         lines += [f"  {const}void* place;", "  const latenz_icc_result result ="]
         lines += [f"      latenz_icc_{kind}_{call}(&self->state{passed_before}, &place{passed});"]
         lines += [f"  *there = ({place}*)place;", "  return result;", "}"]
-    return lines
+    return lines + _c_bells(kind, self)
+
+
+def _c_bells(kind: str, self: str) -> list[str]:
+    """Return the calls of a side that is woken by a bell of its own, such as an eventfd."""
+    calls = (
+        (
+            "bool",
+            "use_bells",
+            ", LATENZ_ICC_BELLS bells",
+            "use_bells(&self->state.endpoint, bells)",
+        ),
+        ("int", "fd", "", "fd(&self->state.endpoint)"),
+        ("latenz_icc_result", "arm", "", f"{kind}_arm(&self->state)"),
+        ("void", "disarm", "", "disarm(&self->state.endpoint)"),
+    )
+    lines = ["#ifdef LATENZ_ICC_BELLS"]
+    for result, call, declared, called in calls:
+        returns = "" if result == "void" else "return "
+        lines += [f"static inline {result} {self}_{call}({self}* self{declared}) {{"]
+        lines += [f"  {returns}latenz_icc_{called};", "}"]
+    return [*lines, "#endif"]
 
 
 def _calls_in_place(channel: DescribedChannel, side: str) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import random
 import re
+import socket
 import subprocess
 from pathlib import Path
 
@@ -179,13 +180,20 @@ def tortured(robot, channel, first, second, messages, *options):
             compiled(*compiler, *options, INCLUDE, f"-I{robot}", source, "-o", programs[language])
     name = robot / f"memory-{channel}-{first}-{second}"
     name.write_bytes(bytes(65536))
-    with subprocess.Popen(
-        [programs[second], channel, "second", name, str(messages)],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as other:
+    ours, theirs = socket.socketpair()  # by which eventfds are sent
+    with (
+        ours,
+        theirs,
+        subprocess.Popen(
+            [programs[second], channel, "second", name, str(messages)],
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as other,
+    ):
         begun = subprocess.run(
             [programs[first], channel, "first", name, str(messages)],
+            stdin=ours,
             capture_output=True,
             text=True,
             timeout=300,
@@ -207,6 +215,12 @@ def test_every_message_arrives_between_every_pair_of_languages(robot, channel, f
 @pytest.mark.parametrize(("first", "second"), [("c", "cpp"), ("cpp", "c"), ("c", "c")])
 def test_sides_in_different_languages_wake_each_other(robot, channel, first, second):
     tortured(robot, channel, first, second, 20_000, "-DSLEEPS")
+
+
+@pytest.mark.parametrize("channel", ["command", "servo", "trace"])
+@pytest.mark.parametrize(("first", "second"), [("c", "cpp"), ("cpp", "c"), ("c", "c")])
+def test_sides_in_different_languages_wake_each_other_by_descriptors(robot, channel, first, second):
+    tortured(robot, channel, first, second, 5_000, "-DSLEEPS_BY_FD")
 
 
 WRONG = {
