@@ -17,10 +17,14 @@
   latenz::icc::kill::MortalMemory::write((shared), (own), (bytes))
 #define LATENZ_ICC_READ(own, shared, bytes) \
   latenz::icc::kill::MortalMemory::read((own), (shared), (bytes))
+#ifndef LATENZ_ICC_PAUSE
 #define LATENZ_ICC_PAUSE() ((void)0)
+#endif
 #define LATENZ_ICC_LOOKS_PER_CHECK 1u
 #define LATENZ_ICC_CHECKS_PER_BEAT 1u
+#ifndef LATENZ_ICC_SILENT_BEATS
 #define LATENZ_ICC_SILENT_BEATS 50u
+#endif
 
 #include "c_endpoints.hpp"
 
