@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -52,18 +53,19 @@ class Staircase {
 
   void add(const Staircase& other) { add(std::span(other.steps_)); }
 
-  /// Adds windows by ascending span: nearly all of them are below a step, and the place of one is
-  /// not far from that of the one before.
+  /// Adds windows. Nearly all of them are below a step: most are below what is known of windows
+  /// that are a little shorter, as the staircase only rises.
   void add(std::span<const CurveStep> windows) {
-    auto above = steps_.begin();
+    if (steps_.size() < few) {
+      for (const CurveStep& window : windows) add(window);
+      return;
+    }
+    floors_.resize(ranges);
     for (const CurveStep& window : windows) {
-      above = std::find_if(above, steps_.end(),
-                           [&](const auto& each) { return each.span > window.span; });
-      if (above != steps_.begin() && std::prev(above)->sum >= window.sum) {
-        continue;
-      }
+      const std::size_t range = range_of(window.span);
+      if (floors_[range] >= window.sum) continue;
       add(window);
-      above = std::ranges::upper_bound(steps_, window.span, {}, &CurveStep::span);
+      floors_[range] = at(begin_of(range));
     }
   }
 
@@ -86,12 +88,28 @@ class Staircase {
     }
   }
 
-  void clear() { steps_.clear(); }
+  void clear() {
+    steps_.clear();
+    floors_.clear();
+  }
   [[nodiscard]] const std::vector<CurveStep>& steps() const { return steps_; }
 
  private:
+  static constexpr std::size_t few = 32;
+  static constexpr std::size_t ranges = 496;  // of spans: up to 16 each its own, then 8 an octave
+
+  static std::size_t range_of(std::uint64_t span) {
+    if (span < 16) return span;
+    const auto width = static_cast<std::size_t>(std::bit_width(span));
+    return (width - 3) * 8 + (span >> (width - 4) & 7U);
+  }
+  static std::uint64_t begin_of(std::size_t range) {
+    return range < 16 ? range : std::uint64_t{8 + range % 8} << (range / 8 - 1);
+  }
+
   std::size_t most_;
   std::vector<CurveStep> steps_;
+  std::vector<std::uint64_t> floors_;  ///< of each range of spans the step at its begin, or lower
 };
 
 /// The last executions, and what they make of windows.
@@ -107,28 +125,33 @@ class ExecutionWindow {
     steps.add(windows_of(begin, own));
   }
 
-  /// Takes such an execution, and returns every window that ends with it, by ascending span; valid
-  /// until the next one.
+  /// Takes such an execution, and returns every window that ends with it and is shorter than the
+  /// horizon, behind which nobody reads; by ascending span, valid until the next one.
   [[nodiscard]] std::span<const CurveStep> windows_of(std::uint64_t begin, std::uint64_t own) {
     begins_[count_ % depth] = begin;
     owns_[count_ % depth] = own;
     ++count_;
     std::uint64_t sum = 0;
     const std::size_t back = std::min<std::size_t>(count_, depth);
+    if (back == depth) {
+      horizon_ = std::min(horizon_, begin - begins_[count_ % depth]);
+    }
+    std::size_t told = 0;
     for (std::size_t i = 0; i < back; ++i) {
       const std::size_t at = (count_ - 1 - i) % depth;
       const std::uint64_t span = begin - begins_[at];
       sum += owns_[at];
-      windows_[i] = {span, sum};
+      if (span < horizon_) {
+        windows_[told++] = {span, sum};
+      } else if (i >= consecutive) {
+        break;
+      }
       if (i < consecutive) {
         shortest_[i] = std::min(shortest_[i], span);
         largest_[i] = std::max(largest_[i], sum);
       }
     }
-    if (back == depth) {
-      horizon_ = std::min(horizon_, begin - begins_[count_ % depth]);
-    }
-    return std::span(windows_).first(back);
+    return std::span(windows_).first(told);
   }
 
   [[nodiscard]] std::uint64_t count() const { return count_; }

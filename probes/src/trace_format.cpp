@@ -180,6 +180,13 @@ std::optional<Format> parse_format(std::string_view text) {
   }
   const bool is_odd = format.kind != Kind::other && format.fields.size() > most_known_fields;
   if (format.id < 0 || format.name.empty() || is_odd) return {};
+  const auto common = [&format](std::string_view name) -> std::optional<Field> {
+    const Field* const field = format.find(name);
+    return field == nullptr ? std::nullopt : std::optional(*field);
+  };
+  format.pid = common("common_pid");
+  format.flags = common("common_flags");
+  format.preempt_count = common("common_preempt_count");
   return format;
 }
 

@@ -36,6 +36,10 @@ struct Format {
   Kind kind = Kind::other;
   std::vector<Field> fields;
   std::vector<Symbols> symbols;  ///< the tables of __print_symbolic in the print format, in order
+  /// Of what every event has, so that nobody looks for it by name; nothing if it has none.
+  std::optional<Field> pid;
+  std::optional<Field> flags;
+  std::optional<Field> preempt_count;
 
   [[nodiscard]] const Field* find(std::string_view field) const;
 };
@@ -71,11 +75,11 @@ class BinaryFields final : public Fields {
   void set_functions(const Functions* functions) { functions_ = functions; }
 
   [[nodiscard]] std::optional<std::int64_t> number(std::string_view name) const override;
+  [[nodiscard]] std::optional<std::int64_t> number(const Field& field) const;
   [[nodiscard]] std::optional<std::string> text(std::string_view name) const override;
   void write(probe::Json& json) const override;
 
  private:
-  [[nodiscard]] std::optional<std::int64_t> number(const Field& field) const;
   [[nodiscard]] std::optional<std::string> text(const Field& field) const;
   [[nodiscard]] std::optional<std::string> characters(const Field& field) const;
   [[nodiscard]] bool is_told_by_name(const Field& field) const;

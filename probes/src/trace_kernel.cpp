@@ -17,8 +17,9 @@ constexpr std::size_t most_names = 200000;
 void KernelEvents::add_format(const std::string& text) {
   auto format = parse_format(text);
   if (!format) return;  // its events are counted as such
-  const int id = format->id;
-  formats_.insert_or_assign(id, std::move(*format));
+  const auto id = static_cast<std::size_t>(format->id);
+  if (formats_.size() <= id) formats_.resize(id + 1);
+  formats_[id] = std::make_unique<Format>(std::move(*format));
 }
 
 void KernelEvents::read_formats(Cursor& cursor) {
@@ -66,8 +67,8 @@ void KernelEvents::name_thread(int pid, std::string_view comm) {
 const Format& KernelEvents::format_of(std::span<const std::uint8_t> record) const {
   static const Format unknown{};
   if (record.size() < 8) return unknown;
-  const auto found = formats_.find(static_cast<int>(number_of(record.first(2), big_endian_)));
-  return found == formats_.end() ? unknown : found->second;
+  const std::uint64_t id = number_of(record.first(2), big_endian_);
+  return id < formats_.size() && formats_[id] ? *formats_[id] : unknown;
 }
 
 Event KernelEvents::decode(std::span<const std::uint8_t> record, BinaryFields& fields) {
@@ -78,10 +79,12 @@ Event KernelEvents::decode(std::span<const std::uint8_t> record, BinaryFields& f
   event.fields = &fields;
   event.name = format.name.empty() ? "unknown" : std::string_view(format.name);
   event.kind = format.kind;
-  event.pid = static_cast<int>(fields.number("common_pid").value_or(-1));
-  flags_ =
-      flag_letters(static_cast<std::uint64_t>(fields.number("common_flags").value_or(0)),
-                   static_cast<std::uint64_t>(fields.number("common_preempt_count").value_or(0)));
+  const auto common = [&fields](const std::optional<Field>& field, std::int64_t otherwise) {
+    return field ? fields.number(*field).value_or(otherwise) : otherwise;
+  };
+  event.pid = static_cast<int>(common(format.pid, -1));
+  flags_ = flag_letters(static_cast<std::uint64_t>(common(format.flags, 0)),
+                        static_cast<std::uint64_t>(common(format.preempt_count, 0)));
   event.flags = std::string_view(flags_.data(), flags_.size());
   const auto name = names_.find(event.pid);
   if (name != names_.end()) event.comm = name->second;

@@ -5,9 +5,11 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "trace_event.hpp"
 #include "trace_format.hpp"
@@ -48,9 +50,9 @@ class KernelEvents {
   void learn_names(const Event& event);
 
   bool big_endian_;
-  std::unordered_map<int, Format> formats_;
-  std::uint64_t format_bytes_ = 0;              ///< of the texts that described them
-  std::unordered_map<int, std::string> names_;  ///< of threads, by their ids
+  std::vector<std::unique_ptr<Format>> formats_;  ///< by their numbers; nothing: not described
+  std::uint64_t format_bytes_ = 0;                ///< of the texts that described them
+  std::unordered_map<int, std::string> names_;    ///< of threads, by their ids
   Functions functions_;
   std::array<char, 5> flags_{};  ///< of the event that was decoded last
 };

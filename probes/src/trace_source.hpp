@@ -2,8 +2,10 @@
 // Bytes of a trace, read within bounds: what lies outside is damage, told with its place.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -70,8 +72,29 @@ class MemorySource final : public Source {
   std::uint64_t place_;
 };
 
+template <typename Number>
+[[nodiscard]] Number loaded(std::span<const std::uint8_t> bytes) {
+  Number number;
+  std::memcpy(&number, bytes.data(), sizeof number);
+  return number;
+}
+
 /// A number of 1 to 8 bytes in the file's byte order.
 [[nodiscard]] inline std::uint64_t number_of(std::span<const std::uint8_t> bytes, bool big_endian) {
+  if (!big_endian && std::endian::native == std::endian::little) {  // nearly all of them are so
+    switch (bytes.size()) {
+      case 1:
+        return bytes[0];
+      case 2:
+        return loaded<std::uint16_t>(bytes);
+      case 4:
+        return loaded<std::uint32_t>(bytes);
+      case 8:
+        return loaded<std::uint64_t>(bytes);
+      default:
+        break;
+    }
+  }
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     number = number << 8U | bytes[big_endian ? i : bytes.size() - 1 - i];

@@ -276,14 +276,27 @@ class TraceWindows final : public Consumer {
     std::uint64_t n = 0;
     std::int64_t longest_ns = 0;
   };
+  struct Seen {  ///< of events of one name
+    What what = What::other;
+    bool is_of_timers = false;
+    bool tells_of_scheduler = false;
+    std::uint64_t name = 0;
+    std::uint64_t n = 0;  ///< the second time round
+  };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
   struct Measured {
     std::int32_t pid;
     Woken thread;
   };
 
-  [[nodiscard]] Step step_of(const Event& event);
+  [[nodiscard]] Step step_of(const Event& event, const Seen& seen);
   void scheduler_told(const Event& event, Step& step);
-  void saw(std::string_view name);
+  [[nodiscard]] Seen& seen(std::string_view name);
   void saw_timerlat(const Event& event);
   void told_switch(const Event& event, Step& step) const;
   void told_timer(const Event& event, Step& step);
@@ -307,7 +320,7 @@ class TraceWindows final : public Consumer {
   std::map<int, Measured> chosen_;
   int busiest_ = -1;
   Edges edges_;
-  std::map<std::string, std::uint64_t, std::less<>> saw_;
+  std::unordered_map<std::string, Seen, Hash, std::equal_to<>> seen_;
   std::map<int, std::map<std::string, Latencies>> timerlat_;  ///< by context
   std::uint64_t events_ = 0;
   std::uint64_t lost_events_ = 0;

@@ -16,6 +16,7 @@ constexpr std::size_t most_functions = 1U << 16U;
 constexpr int most_cpus = 4096;
 constexpr std::int32_t lowest_real_time = 98;  // the kernel's priorities 0 to 98 are FIFO and RR
 constexpr std::size_t most_threads = 4096;
+constexpr std::size_t most_names = 4096;
 
 What what_of(std::string_view name) {
   static const std::unordered_map<std::string_view, What> known = {
@@ -179,10 +180,10 @@ void TraceWindows::told_timer(const Event& event, Step& step) {
   }
 }
 
-Step TraceWindows::step_of(const Event& event) {
+Step TraceWindows::step_of(const Event& event, const Seen& seen) {
   Step step;
   step.t_ns = event.t_ns;
-  step.what = what_of(event.name);
+  step.what = seen.what;
   if (!event.flags.empty()) {
     read_flags(event.flags, step);
     has_flags_ = has_flags_ || step.context != 0;
@@ -233,12 +234,12 @@ Step TraceWindows::step_of(const Event& event) {
       told_timer(event, step);
       break;
     case What::other:
-      if (tells_of_scheduler(event.name)) scheduler_told(event, step);
+      if (seen.tells_of_scheduler) scheduler_told(event, step);
       break;
     default:
       break;
   }
-  if (step.place == Place{}) step.place = {names_.number(event.name), 0};
+  if (step.place == Place{}) step.place = {seen.name, 0};
   return step;
 }
 
@@ -338,21 +339,24 @@ void TraceWindows::event(const Event& event) {
     ++of_cpu_[event.cpu];
   }
   CpuWindows* const on = cpu(event.cpu);
-  if (on == nullptr && !event.name.starts_with("hrtimer_")) return;
-  const Step step = step_of(event);
+  Seen& seen = this->seen(event.name);
+  if (on == nullptr && !seen.is_of_timers) return;
+  const Step step = step_of(event, seen);
   if (is_survey_) count_waking(event, step);
   if (!is_survey_ && event.kind == Kind::timerlat) saw_timerlat(event);
-  if (!is_survey_) saw(event.name);
+  ++seen.n;
   if (on != nullptr) on->feed(step);
 }
 
-void TraceWindows::saw(std::string_view name) {
-  const auto known = saw_.find(name);
-  if (known != saw_.end()) {
-    ++known->second;
-  } else {
-    saw_.emplace(name, 1);
+TraceWindows::Seen& TraceWindows::seen(std::string_view name) {
+  const auto known = seen_.find(name);
+  if (known != seen_.end()) return known->second;
+  if (seen_.size() >= most_names) {
+    std::erase_if(seen_, [](const auto& each) { return each.second.what == What::other; });
   }
+  const Seen made{what_of(name), name.starts_with("hrtimer_"), tells_of_scheduler(name),
+                  names_.number(name), 0};
+  return seen_.emplace(name, made).first->second;
 }
 
 void TraceWindows::lost(int cpu, std::uint64_t count) {
@@ -377,7 +381,9 @@ void TraceWindows::write(probe::Json& json) const {
   json.key("from_sleep_ns");
   edges_.from_sleep < 0 ? json.null() : json.value(edges_.from_sleep);
   json.key("saw").open_object();
-  for (const auto& [name, times] : saw_) json.member(name, times);
+  for (const auto& [name, seen] : std::map(seen_.begin(), seen_.end())) {
+    if (seen.n > 0) json.member(name, seen.n);
+  }
   json.close_object().key("cpus").open_array();
   for (const auto& [number, each] : cpus_) write_cpu(json, number, *each);
   json.close_array();

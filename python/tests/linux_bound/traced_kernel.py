@@ -34,6 +34,8 @@ class Kernel:
         throttles: Now and then the measured thread is not chosen.
         goes_on: Now and then who runs goes on instead of it, until it calls the scheduler again.
         second: Another real-time thread of the same priority runs now and then.
+        period: Between the measured thread's wake-ups, in ns.
+        device_gap: From the end of the device's interrupt to the next one, at least and at most.
     """
 
     rng: random.Random
@@ -42,6 +44,8 @@ class Kernel:
     throttles: bool = False
     goes_on: bool = False
     second: bool = False
+    period: int = PERIOD
+    device_gap: tuple[int, int] = (20_000, 90_000)
     now: int = 1_000_000_000
     lines: list[str] = field(default_factory=list)
     truth: Truth = field(default_factory=Truth)
@@ -64,7 +68,7 @@ class Kernel:
 
     def run(self, wake_ups: int) -> str:
         """Run, and return what tracefs' file trace would hold."""
-        self.due = self.now + PERIOD
+        self.due = self.now + self.period
         self.device = self.now + 30_000
         self.emit(
             "hrtimer_start",
@@ -206,7 +210,7 @@ class Kernel:
             self.emit("irq_handler_entry", "irq=33 name=eth0")
             self.now += self.rng.randint(200, 4000)
             self.emit("irq_handler_exit", "irq=33 ret=handled")
-            self.device = self.now + self.rng.randint(20_000, 90_000)
+            self.device = self.now + self.rng.randint(*self.device_gap)
             if self.current == 0:
                 self.device_woke = self.needed = True
         self.now += self.rng.randint(10, 60)
@@ -385,9 +389,9 @@ class Kernel:
         self.leave("syscall_exit_to_user_mode")
         self.work(self.rng.randint(200, 5000))
         self.enter()
-        self.due = self.was_due + PERIOD
+        self.due = self.was_due + self.period
         while self.due < self.now + 3000:
-            self.due += PERIOD
+            self.due += self.period
         self.emit(
             "hrtimer_start",
             f"hrtimer=00000000aaaa1234 function=hrtimer_wakeup "
