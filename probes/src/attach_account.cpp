@@ -12,6 +12,8 @@ std::string_view name_of(WakeKind::By by) {
       return "timer";
     case WakeKind::By::deadline:
       return "deadline";
+    case WakeKind::By::mark:
+      return "mark";
     case WakeKind::By::event:
       break;
   }
@@ -107,7 +109,9 @@ void write(Json& json, const Grid& grid, const std::map<std::int64_t, std::strin
 void write_totals(Json& json, const ThreadCycles& thread) {
   const auto& totals = thread.totals();
   json.member("n", totals.n).member("partial", totals.partial).member("missed", totals.missed);
-  json.member("inferred", totals.inferred).member("preemptions", totals.preemptions);
+  json.member("unended", totals.unended)
+      .member("inferred", totals.inferred)
+      .member("preemptions", totals.preemptions);
   json.member("blocks", totals.blocks).member("faults", totals.faults);
   json.member("migrations", totals.migrations);
   const auto known = [](std::int64_t value) {

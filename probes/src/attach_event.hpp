@@ -20,6 +20,7 @@ enum class EventKind : std::uint8_t {
   reclaim,    ///< the thread looks for free memory itself
   gone,       ///< the thread ends
   frequency,  ///< a CPU's frequency changes
+  mark,       ///< the thread is where a cycle begins or ends, as the user has named it
 };
 
 /// Bits of `Event::flags` at a waking.
@@ -34,6 +35,12 @@ constexpr std::int64_t unknown_call = -2;
 constexpr unsigned target_bits = 10;
 constexpr unsigned late_unit_bits = 10;
 constexpr std::uint32_t late_unknown = (1U << (32U - target_bits)) - 1;  ///< or even later
+
+/// `value` of a mark; `latenz/mark.h` has the same.
+constexpr std::uint32_t begin_mark = 1;
+constexpr std::uint32_t end_mark = 2;
+/// First argument of a prctl that marks: no option of the kernel's, so that it does nothing.
+constexpr int mark_option = 0x4C545A4D;
 
 /// Bits of `value` at a fault, as x86 has them: a page that is there is written to.
 constexpr std::uint32_t writes_to_present = 3;
@@ -50,6 +57,7 @@ constexpr std::uint32_t writes_to_present = 3;
 ///   fork       -                -           child                -             -         -
 ///   reclaim    -                -           1 begins, 0 ends     -             -         -
 ///   frequency  -                -           kHz                  -             -         -
+///   mark       -                -           1 begins, 2 ends     -             stolen    -
 ///
 /// How late a timer was by its own clock stands at a waking above the 10 bits of the CPU, in units
 /// of 1,024 ns: with the time of the event it tells how that clock goes, and so when it was set.

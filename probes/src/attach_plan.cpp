@@ -37,6 +37,12 @@ std::vector<Option> options_of(Plan& plan) {
        [&](std::string_view text) { plan.threads = parse_numbers("--threads", text); }},
       {"--thread-names", "GLOB", "Measure only threads whose names match, such as 'rt*'.",
        [&](std::string_view text) { plan.glob = text; }},
+      {"--begin", "PLACE",
+       "Where a cycle begins: PROGRAM:FUNCTION, PROGRAM:FUNCTION%return or"
+       " PROGRAM:PROVIDER:PROBE; only threads that come there are measured.",
+       [&](std::string_view text) { plan.begins = {parse_place("--begin", text)}; }},
+      {"--end", "PLACE", "Where a cycle ends, written like --begin.",
+       [&](std::string_view text) { plan.ends = {parse_place("--end", text)}; }},
       {"--duration", "NS",
        "How long to measure from the first cycle on; 0, the default: until a"
        " signal, or until all threads have ended.",

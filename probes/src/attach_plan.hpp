@@ -9,12 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "attach_place.hpp"
+
 namespace latenz::attach {
 
 struct Plan {
   std::filesystem::path output;
   std::vector<std::int32_t> processes;
   std::vector<std::int32_t> threads;  ///< only these of the processes; empty: all
+  std::vector<PlaceName> begins;      ///< where a cycle begins; empty: with a wake-up, or as marked
+  std::vector<PlaceName> ends;        ///< where it ends
   std::string glob;                   ///< only threads with such names; empty: all
   std::int64_t duration_ns = 0;       ///< from the first cycle on; 0: until a signal
   std::int64_t learning_ns =

@@ -303,7 +303,37 @@ void Programs::attach_to(std::string_view tracepoint, bool is_needed,
   absent_.push_back(name);
 }
 
-Programs::Place Programs::place_of(std::uint32_t tid) {
+/// By a uprobe, which the kernel plants into the memory of this process alone.
+void Programs::mark(const Place& place, std::int32_t pid, std::uint32_t value) {
+  const std::filesystem::path source = "/sys/bus/event_source/devices/uprobe";
+  const std::string type = probe::first_line(source / "type");
+  if (type.empty()) {
+    throw Failure(
+        "this kernel has no uprobes, which --begin and --end need; boot one with "
+        "CONFIG_UPROBE_EVENTS=y, or mark the program by latenz/mark.h");
+  }
+  BpfAssembler code;
+  write_mark(code, value);
+  const std::string name = "uprobe " + place.file + "+" + std::to_string(place.offset);
+  Attached made{
+      .tracepoint = name, .program = code.load_program(BPF_PROG_TYPE_KPROBE), .event = {}};
+  if (!made.program.is_open()) refuse("BPF on a uprobe", errno);
+  perf_event_attr attributes{};
+  attributes.type = static_cast<std::uint32_t>(std::strtoul(type.c_str(), nullptr, 10));
+  attributes.size = sizeof attributes;
+  constexpr unsigned semaphore_bits = 32;
+  attributes.config = (place.semaphore << semaphore_bits) | (place.at_return ? 1U : 0U);
+  attributes.uprobe_path = probe::bpf_pointer(place.file.c_str());
+  attributes.probe_offset = place.offset;
+  made.event = probe::File(static_cast<int>(perf_event_open(attributes, pid, -1)));
+  if (!made.event.is_open() ||
+      ioctl(made.event.descriptor(), PERF_EVENT_IOC_SET_BPF, made.program.descriptor()) != 0) {
+    refuse("a uprobe in " + place.file, errno);
+  }
+  attached_.push_back(std::move(made));
+}
+
+Programs::Seat Programs::seat_of(std::uint32_t tid) {
   Threads& set = threads_memory_[tid & (thread_sets - 1)];
   for (const std::uint32_t wanted : {tid, nobody}) {
     for (std::size_t way = 0; way < set.tid.size(); ++way) {
@@ -315,7 +345,7 @@ Programs::Place Programs::place_of(std::uint32_t tid) {
 
 bool Programs::watch(std::int32_t tid, bool is_deadline) {
   const auto number = static_cast<std::uint32_t>(tid);
-  const Place place = place_of(number);
+  const Seat place = seat_of(number);
   if (place.tid == nullptr) return false;
   const bool is_new = *place.tid == nobody;
   if (is_new && free_slots_.empty()) return false;
@@ -353,7 +383,7 @@ void Programs::attach_to_call_exit() {
 }
 
 void Programs::forget(std::int32_t tid) {
-  const Place place = place_of(static_cast<std::uint32_t>(tid));
+  const Seat place = seat_of(static_cast<std::uint32_t>(tid));
   if (place.tid == nullptr || *place.tid == nobody) return;
   std::atomic_ref(*place.tid).store(nobody, std::memory_order_release);
   free_slots_.insert(free_slots_.begin(), place.thread->slot);  // a program may just be at it
@@ -418,7 +448,7 @@ void Programs::drain_ring() {
 
 Programs::Calls Programs::calls(std::int32_t tid) {
   Calls found{};
-  const Place place = place_of(static_cast<std::uint32_t>(tid));
+  const Seat place = seat_of(static_cast<std::uint32_t>(tid));
   if (place.tid != nullptr && *place.tid != nobody) {
     std::ranges::copy(counts_memory_[place.thread->slot], found.begin());
   }
@@ -848,6 +878,40 @@ void Programs::write_call_entry(BpfAssembler& code, const Offsets& at) {
   code.compute(BPF_AND, 2, most_threads - 1).compute(BPF_LSH, 2, calls_bits);
   code.load_map_value(3, counts_).compute_with(BPF_ADD, 3, 1).compute_with(BPF_ADD, 3, 2);
   code.load(Size::word, 1, 3, 0).compute(BPF_ADD, 1, 1).store(Size::word, 3, 0, 1);
+  write_mark_of_call(code, at, end);
+  code.bind(end).exit(1);
+}
+
+/// A call without effect, by which a program marks its cycles (`latenz/mark.h`).
+void Programs::write_mark_of_call(BpfAssembler& code, const Offsets& at,
+                                  BpfAssembler::Label otherwise) const {
+  code.load(Size::dword, 1, context, at.at("id"));
+  const auto is_call = code.label();
+  code.jump_if(If::equal, 1, static_cast<int>(SYS_prctl), is_call).jump(otherwise);
+  const auto is_mark = code.label();
+  code.bind(is_call).load(Size::dword, 1, context, at.at("args"));
+  code.jump_if(If::equal, 1, mark_option, is_mark).jump(otherwise);
+  code.bind(is_mark);
+  find_current(code, otherwise);
+  load_cpu(code, otherwise);
+  tell_cpu(code);
+  code.load(Size::dword, 1, context, at.at("args") + static_cast<int>(sizeof(long)));
+  code.store(Size::word, stack, in_record(offsetof(Event, value)), 1);
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, stolen)));
+  code.store(Size::dword, stack, in_record(offsetof(Event, b)), 1);
+  emit(code, EventKind::mark);
+}
+
+void Programs::write_mark(BpfAssembler& code, std::uint32_t value) const {
+  const auto end = code.label();
+  find_current(code, end);
+  load_cpu(code, end);
+  tell_cpu(code);
+  code.store_constant(Size::word, stack, in_record(offsetof(Event, value)),
+                      static_cast<int>(value));
+  code.load(Size::dword, 1, cpu, of(offsetof(Cpu, stolen)));
+  code.store(Size::dword, stack, in_record(offsetof(Event, b)), 1);
+  emit(code, EventKind::mark);
   code.bind(end).exit(1);
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "attach_event.hpp"
+#include "attach_place.hpp"
 #include "bpf_program.hpp"
 #include "file.hpp"
 
@@ -38,6 +39,10 @@ class Programs {
   /// Loads and attaches everything. Throws `probe::Failure` that tells the missing right and its
   /// remedy. `count_cost`: let the kernel account for the programs, which itself costs time.
   void attach(const std::filesystem::path& tracefs, bool count_cost);
+
+  /// Tells when a process comes to a place: `value` is that of `EventKind::mark`. After `attach`.
+  /// Throws `probe::Failure`.
+  void mark(const Place& place, std::int32_t pid, std::uint32_t value);
 
   /// Watches a thread from now on; false if there are too many.
   [[nodiscard]] bool watch(std::int32_t tid, bool is_deadline);
@@ -79,12 +84,12 @@ class Programs {
   void make_maps();
   template <typename Each>
   static std::span<Each> shared_array(probe::File& map, std::size_t count);
-  struct Place {
+  struct Seat {
     std::uint32_t* tid = nullptr;
     Thread* thread = nullptr;
   };
   /// Where a thread is kept, or may be; nulls: others have all of its places.
-  [[nodiscard]] Place place_of(std::uint32_t tid);
+  [[nodiscard]] Seat seat_of(std::uint32_t tid);
   void watch_deadlines();
   void attach_to_call_exit();
   void attach_to(std::string_view tracepoint, bool is_needed,
@@ -103,6 +108,9 @@ class Programs {
   void write_softirq_entry(probe::BpfAssembler& code, const Offsets& at);
   void write_softirq_exit(probe::BpfAssembler& code, const Offsets& at);
   void write_call_entry(probe::BpfAssembler& code, const Offsets& at);
+  void write_mark_of_call(probe::BpfAssembler& code, const Offsets& at,
+                          probe::BpfAssembler::Label otherwise) const;
+  void write_mark(probe::BpfAssembler& code, std::uint32_t value) const;
   void write_call_exit(probe::BpfAssembler& code, const Offsets& at);
   void write_fault(probe::BpfAssembler& code, const Offsets& at);
   void write_fork(probe::BpfAssembler& code, const Offsets& at);

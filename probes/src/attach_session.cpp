@@ -224,6 +224,9 @@ void Session::begin_recordings() {
     if (thread->grid() == nullptr || recordings_.contains(tid)) {
       continue;
     }
+    if (!plan_.begins.empty() && thread->grid()->kind.by != WakeKind::By::mark) {
+      continue;
+    }
     Identity& identity = identities_[tid];
     if (plan_.trace.empty()) {  // it may have named itself meanwhile
       const std::string comm = first_line(task_path(identity.pid, tid) + "/comm");
@@ -348,6 +351,25 @@ void Session::name_functions() {
   }
 }
 
+/// Has the kernel tell when the program comes to where the user has its cycles begin and end.
+void Session::mark_places() {
+  for (const auto& [names, value] :
+       {std::pair{&plan_.begins, begin_mark}, std::pair{&plan_.ends, end_mark}}) {
+    for (const PlaceName& name : *names) {
+      bool is_found = false;
+      for (const std::int32_t pid : plan_.processes) {
+        const std::vector<Place> places = find_place(name, pid);
+        for (const Place& place : places) programs_.mark(place, pid, value);
+        is_found = is_found || !places.empty();
+      }
+      if (!is_found) {
+        throw Failure(name.text + ": the process has no " + name.program + " mapped; see /proc/" +
+                      std::to_string(plan_.processes.front()) + "/maps");
+      }
+    }
+  }
+}
+
 /// If their threads leave CPUs free, we are there.
 void Session::leave_their_cpus() const {
   cpu_set_t theirs;
@@ -396,6 +418,10 @@ bool Session::is_over(std::int64_t now_ns) {
     throw Failure("no thread has such a name or number; see ps -eLo pid,tid,comm");
   }
   const std::string after = all_gone_ ? " before all of them ended" : "";
+  if (!plan_.begins.empty()) {
+    throw Failure("none of " + std::to_string(count) + " threads came to " +
+                  plan_.begins.front().text + " 12 times" + after);
+  }
   throw Failure("none of " + std::to_string(count) + " threads wakes up periodically" + after +
                 ": " + seen + (count > told ? ", ..." : "") +
                 "; a cycle needs at least 12 wake-ups of one kind that are equally far apart");
@@ -440,6 +466,7 @@ int Session::perform() {
   if (all_gone_) {
     throw Failure("the process has ended");
   }
+  mark_places();
   leave_their_cpus();
   save("running");
   const timespec pause = probe::to_timespec(drain_every_ns);

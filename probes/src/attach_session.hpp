@@ -54,6 +54,7 @@ class Session {
   void read_clocks();
   void name_functions();
   void leave_their_cpus() const;
+  void mark_places();
   [[nodiscard]] bool is_wanted(std::int32_t tid, const std::string& comm) const;
   [[nodiscard]] bool is_beside_the_point(std::int32_t tid) const;
   [[nodiscard]] bool is_over(std::int64_t now_ns);

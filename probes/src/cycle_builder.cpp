@@ -97,6 +97,9 @@ void ThreadCycles::event(const Event& event, const ClockBases& bases) {
     case EventKind::gone:
       gone_ = true;
       break;
+    case EventKind::mark:
+      marked(event);
+      break;
     case EventKind::fork:  // all threads are told, by `forked`
     case EventKind::frequency:
     case EventKind::foreign:
@@ -122,18 +125,7 @@ void ThreadCycles::goes_at(std::uint32_t khz, std::uint32_t highest_khz) {
 
 void ThreadCycles::out(const Event& event) {
   if (state_ == State::running) {
-    if (cycle_) {
-      const std::int64_t stolen = int{event.cpu} == cpu_ ? event.a - stolen_in_ : 0;
-      cycle_->record.run_ns += event.t_ns - since_ns_;
-      cycle_->record.stolen_ns += stolen;
-      add_segment({.what = Segment::What::run,
-                   .t_ns = since_ns_,
-                   .length_ns = event.t_ns - since_ns_,
-                   .cpu = cpu_,
-                   .tid = tid_,
-                   .comm = {},
-                   .stolen_ns = stolen});
-    }
+    run_until(event.t_ns, event.a, event.cpu);
   } else if (state_ != State::unknown) {
     note_unseen_waking(event.t_ns);
   }
@@ -160,6 +152,21 @@ void ThreadCycles::out(const Event& event) {
   state_ = State::ready;
   ready_cpu_ = event.cpu;
   if (cycle_) count(cycle_->record.preemptions);
+}
+
+/// It has run since the state's begin; `stolen_ns` as its CPU counts.
+void ThreadCycles::run_until(std::int64_t t_ns, std::int64_t stolen_ns, int on_cpu) {
+  if (!cycle_) return;
+  const std::int64_t stolen = on_cpu == cpu_ ? stolen_ns - stolen_in_ : 0;
+  cycle_->record.run_ns += t_ns - since_ns_;
+  cycle_->record.stolen_ns += stolen;
+  add_segment({.what = Segment::What::run,
+               .t_ns = since_ns_,
+               .length_ns = t_ns - since_ns_,
+               .cpu = cpu_,
+               .tid = tid_,
+               .comm = {},
+               .stolen_ns = stolen});
 }
 
 void ThreadCycles::in(const Event& event) {
@@ -254,14 +261,25 @@ void ThreadCycles::settle_pending() {
   const std::unique_ptr<Pending> pending = std::move(pending_);
   const Wake wake = wake_of(pending->event, pending->event.t_ns);
   learn(wake);
+  if (goes_by_marks()) {
+    if (!before_mark_ || is_due(wake)) before_mark_ = wake;
+    return;
+  }
   if (!grid_ || !begins_cycle(*grid_, wake.kind, wake.due_ns, last_due_ns())) return;
-  const std::unique_ptr<Cycle> whole = std::move(cycle_);
-  const std::unique_ptr<Cycle>& before = pending->before;
-  if (before) {
-    cycle_ = std::make_unique<Cycle>(*before);
+  std::unique_ptr<Cycle> next = next_after(*pending, wake);
+  if (pending->before) {
+    cycle_ = std::make_unique<Cycle>(*pending->before);
     finish_cycle(wake.t_ns);
   }
-  begin_cycle(wake, pending->event);
+  cycle_ = std::move(next);
+}
+
+/// The cycle of a waking that came while the thread ran, with what has become of it since.
+std::unique_ptr<ThreadCycles::Cycle> ThreadCycles::next_after(const Pending& pending,
+                                                              const Wake& wake) {
+  std::unique_ptr<Cycle> whole = std::move(cycle_);
+  const std::unique_ptr<Cycle>& before = pending.before;
+  begin_cycle(wake, pending.event);
   cycle_->record.flags |= without_sleep;
   cycle_->running_ns = wake.t_ns;
   if (whole && before) {
@@ -273,6 +291,9 @@ void ThreadCycles::settle_pending() {
   } else {
     cycle_->record.flags |= partial_cycle;
   }
+  std::unique_ptr<Cycle> next = std::move(cycle_);
+  cycle_ = std::move(whole);
+  return next;
 }
 
 std::int64_t ThreadCycles::on_monotonic(std::int64_t due_ns, std::int64_t t_ns) {
@@ -344,30 +365,16 @@ void ThreadCycles::wake(const Event& event, std::int64_t t_ns) {
   const Wake wake = wake_of(event, t_ns);
   learn(wake);
   const bool is_reset = grid_ && clock_step_ns_ != 0 && wake.kind == grid_->kind;
-  if (is_reset || (grid_ && begins_cycle(*grid_, wake.kind, wake.due_ns, last_due_ns()))) {
-    if (state_ == State::unknown && cycle_) cycle_->record.flags |= partial_cycle;
-    finish_cycle(since_ns_);
-    begin_cycle(wake, event);
-  } else if (cycle_) {
-    if (state_ == State::unknown) {
-      cycle_->record.flags |= partial_cycle;
-    } else {
-      cycle_->record.blocked_ns += t_ns - since_ns_;
-      if (!yielded_) count(cycle_->record.blocks);
-      if (const auto told = sleeps_.find(call_); told != sleeps_.end()) {
-        ++told->second.within_cycles;
-      }
-      add_segment({.what = Segment::What::blocked,
-                   .t_ns = since_ns_,
-                   .length_ns = t_ns - since_ns_,
-                   .cpu = cpu_,
-                   .tid = event.other,
-                   .comm = std::string(event.name()),
-                   .flags = event.flags,
-                   .source = event.c,
-                   .call = call_,
-                   .argument_0 = argument_0_,
-                   .argument_1 = argument_1_});
+  if (goes_by_marks()) {
+    wake_between_marks(wake, event);
+  } else {
+    before_mark_ = wake;
+    if (is_reset || (grid_ && begins_cycle(*grid_, wake.kind, wake.due_ns, last_due_ns()))) {
+      if (state_ == State::unknown && cycle_) cycle_->record.flags |= partial_cycle;
+      finish_cycle(since_ns_);
+      begin_cycle(wake, event);
+    } else if (cycle_) {
+      block(event, t_ns);
     }
   }
   state_ = State::ready;
@@ -377,6 +384,32 @@ void ThreadCycles::wake(const Event& event, std::int64_t t_ns) {
   ready_cpu_ = is_waking ? static_cast<int>(event.value & ((1U << target_bits) - 1)) : event.cpu;
   mark_stolen_.reset();
   if (ready_cpu_ == int{event.cpu}) mark_stolen_ = event.b;
+}
+
+/// It has slept since the state's begin, within its cycle.
+void ThreadCycles::block(const Event& event, std::int64_t t_ns) {
+  if (state_ == State::unknown) {
+    cycle_->record.flags |= partial_cycle;
+    return;
+  }
+  cycle_->record.blocked_ns += t_ns - since_ns_;
+  if (!yielded_) count(cycle_->record.blocks);
+  if (const auto told = sleeps_.find(call_); told != sleeps_.end()) ++told->second.within_cycles;
+  add_segment(blocked_segment(event, t_ns));
+}
+
+Segment ThreadCycles::blocked_segment(const Event& event, std::int64_t t_ns) const {
+  return {.what = Segment::What::blocked,
+          .t_ns = since_ns_,
+          .length_ns = t_ns - since_ns_,
+          .cpu = cpu_,
+          .tid = event.other,
+          .comm = std::string(event.name()),
+          .flags = event.flags,
+          .source = event.c,
+          .call = call_,
+          .argument_0 = argument_0_,
+          .argument_1 = argument_1_};
 }
 
 std::int64_t ThreadCycles::last_due_ns() const {
@@ -427,6 +460,10 @@ void ThreadCycles::finish_cycle(std::int64_t done_ns) {
   if (!cycle_) return;
   CycleRecord& record = cycle_->record;
   if (cycle_->running_ns == 0) record.flags |= partial_cycle;
+  if (ends_by_mark_ && !cycle_->has_ended) {
+    record.flags |= partial_cycle;
+    ++totals_.unended;
+  }
   if (totals_.last_due_ns != 0 && grid_->is_exact) {
     const std::int64_t periods =
         (record.due_ns - totals_.last_due_ns + grid_->period_ns / 2) / grid_->period_ns;
@@ -510,14 +547,14 @@ void ThreadCycles::note_missing() {
 /// The thread must have been woken before `t_ns`, which nobody told: if its next cycle was due,
 /// that one is partial, and the one before is as it is; else the present one is.
 void ThreadCycles::note_unseen_waking(std::int64_t t_ns) {
-  const bool is_next = cycle_ && grid_ && grid_->is_exact && state_ == State::asleep &&
-                       t_ns - cycle_->record.due_ns >= grid_->period_ns;
+  const bool is_next = (cycle_ || ends_by_mark_) && grid_ && grid_->is_exact && !goes_by_marks() &&
+                       state_ == State::asleep && t_ns - last_due_ns() >= grid_->period_ns;
   if (!is_next) {
     note_missing();
     return;
   }
-  const std::int64_t periods = (t_ns - cycle_->record.due_ns) / grid_->period_ns;
-  const std::int64_t due_ns = cycle_->record.due_ns + periods * grid_->period_ns;
+  const std::int64_t periods = (t_ns - last_due_ns()) / grid_->period_ns;
+  const std::int64_t due_ns = last_due_ns() + periods * grid_->period_ns;
   finish_cycle(since_ns_);
   cycle_ = std::make_unique<Cycle>();
   cycle_->record.due_ns = due_ns;
@@ -547,12 +584,14 @@ void ThreadCycles::refine_period(std::int64_t period_ns) {
 
 void ThreadCycles::lost() {
   note_missing();
+  if (earlier_) earlier_->record.flags |= partial_cycle;
   pending_.reset();
   state_ = State::unknown;
 }
 
 void ThreadCycles::close() {
-  if (state_ == State::asleep && !pending_) finish_cycle(since_ns_);
+  const bool is_done = state_ == State::asleep && !pending_ && !ends_by_mark_ && !goes_by_marks();
+  if (is_done) finish_cycle(since_ns_);
 }
 
 void ThreadCycles::learn(const Wake& wake) {

@@ -151,7 +151,8 @@ class ThreadCycles {
   struct Totals {
     std::uint64_t n = 0;  ///< whole cycles
     std::uint64_t partial = 0;
-    std::uint64_t missed = 0;  ///< due times without a run
+    std::uint64_t missed = 0;   ///< due times without a run
+    std::uint64_t unended = 0;  ///< of the partial ones, those without the mark of their end
     std::uint64_t inferred = 0;
     std::uint64_t preemptions = 0;
     std::uint64_t blocks = 0;
@@ -186,6 +187,9 @@ class ThreadCycles {
     CycleRecord record;
     std::int64_t running_ns = 0;  ///< 0: it has not run yet
     std::int64_t ready_ns = 0;
+    bool is_begun = false;   ///< where marks begin cycles: it has been marked
+    bool has_ended = false;  ///< where marks end cycles: it has been marked
+    bool is_due = false;     ///< where marks begin cycles: what woke it is what they are due with
     Story story;
   };
   struct Pending {  ///< a waking before the thread was seen to fall asleep
@@ -204,6 +208,18 @@ class ThreadCycles {
   void replenished(const Event& event);
   void wake(const Event& event, std::int64_t t_ns);
   void settle_pending();
+  [[nodiscard]] std::unique_ptr<Cycle> next_after(const Pending& pending, const Wake& wake);
+  void block(const Event& event, std::int64_t t_ns);
+  [[nodiscard]] Segment blocked_segment(const Event& event, std::int64_t t_ns) const;
+  [[nodiscard]] bool goes_by_marks() const { return grid_ && grid_->kind.by == WakeKind::By::mark; }
+  void run_until(std::int64_t t_ns, std::int64_t stolen_ns, int on_cpu);
+  void marked(const Event& event);
+  void begin_by_mark(const Event& event, std::int64_t ran_since_ns);
+  void end_by_mark(const Event& event);
+  void wake_between_marks(const Wake& wake, const Event& event);
+  [[nodiscard]] bool is_due(const Wake& wake) const;
+  void join_to_earlier();
+  void finish_earlier();
   [[nodiscard]] Wake wake_of(const Event& event, std::int64_t t_ns);
   [[nodiscard]] std::int64_t on_monotonic(std::int64_t due_ns, std::int64_t t_ns);
   [[nodiscard]] std::int64_t due_of_timer(const Event& event, std::int64_t t_ns);
@@ -248,6 +264,12 @@ class ThreadCycles {
   int own_priority_ = -2;
   std::unique_ptr<Cycle> cycle_;  ///< null: none is going on
   std::unique_ptr<Pending> pending_;
+  bool ends_by_mark_ = false;
+  std::optional<Wake> before_mark_;  ///< what the next mark begins a cycle for
+  /// Where nothing marks the end: the cycle before, which is over if the next wake-up's is marked.
+  std::unique_ptr<Cycle> earlier_;
+  std::int64_t earlier_done_ns_ = 0;
+  Segment after_earlier_;
   std::uint64_t strays_ = 0;  ///< wake-ups in a row that begin no cycle
   Totals totals_;
   RoughMedian usual_run_;

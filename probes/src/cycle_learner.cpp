@@ -83,7 +83,9 @@ void CycleLearner::clear() {
 /// after the longest wait.
 Grid CycleLearner::begin_of(const WakeKind& kind, const std::vector<std::int64_t>& due_ns,
                             std::size_t step, std::int64_t tolerance_part) {
-  Grid grid{.kind = kind, .period_ns = 0, .wakes_a_cycle = step};
+  Grid grid;
+  grid.kind = kind;
+  grid.wakes_a_cycle = step;
   std::pair<std::size_t, std::int64_t> best{0, -1};
   for (std::size_t first = 0; first < step; ++first) {
     const Spread one =
@@ -113,19 +115,48 @@ std::optional<Grid> CycleLearner::grid_of(const WakeKind& kind, const Series& se
     const std::int64_t tolerance_part = is_event || step == 1 ? 4 : 10;
     const Spread whole = spread_of(series.due_ns, 0, step, 1, tolerance_part, 1);
     if (whole.median_ns > 0 && most_of(whole.agreeing, whole.count)) {
-      return begin_of(kind, series.due_ns, step, tolerance_part);
+      const Grid grid = begin_of(kind, series.due_ns, step, tolerance_part);
+      // Pauses within the cycle are many, and may be there before its exact begin is.
+      return grid.is_exact || was_long_seen ? std::optional(grid) : std::nullopt;
     }
   }
   return std::nullopt;
 }
 
 std::optional<Grid> CycleLearner::learned() const {
+  const auto marks = series_.find({.by = WakeKind::By::mark});
+  return marks == series_.end() ? learned_of_wakes() : learned_of_marks(marks->second);
+}
+
+/// What the user calls a cycle is one, however irregular. It is due with the program's own timer if
+/// that goes as often.
+std::optional<Grid> CycleLearner::learned_of_marks(const Series& marks) const {
+  const WakeKind kind{.by = WakeKind::By::mark};
+  const std::size_t n = marks.due_ns.size();
+  const bool was_long_seen = marks.last_t_ns - marks.first_t_ns >= long_enough_ns;
+  if (n < fewest || (n < enough && !was_long_seen)) return std::nullopt;
+  Grid grid = begin_of(kind, marks.due_ns, 1, 4);
+  if (grid.period_ns <= 0) return std::nullopt;
+  grid.is_exact = false;
+  const std::optional<Grid> wakes = learned_of_wakes();
+  if (!wakes && !was_long_seen) return std::nullopt;
+  if (!wakes || wakes->kind.by == WakeKind::By::event) return grid;
+  constexpr std::int64_t same_part = 8;
+  if (std::abs(wakes->period_ns - grid.period_ns) * same_part > wakes->period_ns) return grid;
+  grid.period_ns = wakes->period_ns;
+  grid.is_exact = wakes->is_exact;
+  grid.due_by = wakes->kind;
+  return grid;
+}
+
+std::optional<Grid> CycleLearner::learned_of_wakes() const {
   std::optional<Grid> best;
   std::size_t most = 0;
   const auto rank = [](const Grid& grid) {
     return (grid.is_exact ? 2 : 0) + (grid.kind.by == WakeKind::By::event ? 0 : 1);
   };
   for (const auto& [kind, series] : series_) {
+    if (kind.by == WakeKind::By::mark) continue;
     const auto grid = grid_of(kind, series);
     if (!grid) continue;
     const int order = best ? rank(*grid) - rank(*best) : 1;

@@ -12,8 +12,8 @@ namespace latenz::attach {
 
 /// What wakes a thread up: wake-ups of one kind are compared with each other.
 struct WakeKind {
-  enum class By : std::uint8_t { timer, deadline, event };
-  By by = By::event;
+  enum class By : std::uint8_t { timer, deadline, event, mark };
+  By by = By::event;          ///< `mark`: not a wake-up, but where the user has cycles begin
   std::int64_t call = 0;      ///< the system call that it sleeps in
   std::int64_t function = 0;  ///< of the timer's handler
   std::int64_t manner = 0;    ///< how it sleeps: clock and flags of clock_nanosleep
@@ -26,6 +26,8 @@ struct Grid {
   std::int64_t anchor_ns = 0;     ///< due time of one cycle
   std::size_t wakes_a_cycle = 1;  ///< of this kind; the others are waits within the cycle
   bool is_exact = false;          ///< due times lie whole periods apart
+  /// Where marks begin cycles: the wake-ups that they are due with, if these are regular.
+  std::optional<WakeKind> due_by;
 };
 
 class CycleLearner {
@@ -47,6 +49,8 @@ class CycleLearner {
   };
   [[nodiscard]] static Grid begin_of(const WakeKind& kind, const std::vector<std::int64_t>& due_ns,
                                      std::size_t step, std::int64_t tolerance_part);
+  [[nodiscard]] std::optional<Grid> learned_of_marks(const Series& marks) const;
+  [[nodiscard]] std::optional<Grid> learned_of_wakes() const;
   [[nodiscard]] static std::optional<Grid> grid_of(const WakeKind& kind, const Series& series);
 
   std::map<WakeKind, Series> series_;

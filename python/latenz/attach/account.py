@@ -79,7 +79,7 @@ class Grid(_Told):
     phase_ns: Number
     is_exact: bool
     wakes_a_cycle: Count
-    by: Literal["timer", "deadline", "event"]
+    by: Literal["timer", "deadline", "event", "mark"]
     call: Number
     function: Line
     clock: Literal["monotonic", "realtime", "boottime", "tai"]
@@ -110,6 +110,8 @@ class Thread(_Told):
     n: Count
     partial: Count
     missed: Count
+    unended: Count = 0
+    """Of the partial ones, those without the mark of their end."""
     inferred: Count
     preemptions: Count
     blocks: Count

@@ -31,6 +31,16 @@ def command(
     thread: Annotated[
         str | None, typer.Option(help="Measure only threads whose names match, such as 'rt*'.")
     ] = None,
+    begin: Annotated[
+        str | None,
+        typer.Option(
+            help="Where a cycle begins: PROGRAM:FUNCTION, PROGRAM:FUNCTION%return or"
+            " PROGRAM:PROVIDER:PROBE (a static probe)."
+        ),
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option(help="Where a cycle ends, written like --begin.")
+    ] = None,
     duration: Annotated[
         str | None,
         typer.Option(
@@ -87,11 +97,14 @@ def command(
         raise BadInput(what, "attach", "give a process, thread or name, or --unit SERVICE")
     if target is not None and not target.strip():
         raise BadInput("is empty", "attach", "give the number or name of a process")
+    _check_places(from_, begin, end)
     settings = AttachSettings(
         engine="attach",
         process=target or "",
         unit=unit or "",
         thread=thread or "",
+        begin=begin or "",
+        end=end or "",
         trace="" if from_ is None else str(from_),
     )
     deadlines = asked_deadlines(deadline, for_)
@@ -124,6 +137,14 @@ def command(
     if writer.info.status == "interrupted":
         return EXIT_INTERRUPTED
     return exit_code(summaries)
+
+
+def _check_places(trace: Path | None, begin: str | None, end: str | None) -> None:
+    from latenz.errors import BadInput
+
+    if trace is not None and (begin or end):
+        option = "--begin" if begin else "--end"
+        raise BadInput("is not told by a trace", option, "leave it out, or leave --from out")
 
 
 def _experiment(

@@ -48,6 +48,12 @@ class AttachSettings(EngineSettings):
     thread in it, a name, or left out for every periodic thread."""
     thread: Annotated[str, Field(max_length=255)] = ""
     """Measure only threads whose names match, such as "rt*"; empty: all periodic ones."""
+    begin: Annotated[str, Field(max_length=4096)] = ""
+    """Where in the program a cycle begins: "PROGRAM:FUNCTION", "PROGRAM:FUNCTION%return" or
+    "PROGRAM:PROVIDER:PROBE"; empty: with the thread's wake-up, or as the program marks it."""
+    end: Annotated[str, Field(max_length=4096)] = ""
+    """Where a cycle ends, written like `begin`; empty: when the thread falls asleep, or as the
+    program marks it."""
     learning: Duration = 10_000_000_000
     """The longest time in which a period must show itself."""
     worst: int = Field(default=10, ge=0, le=100)
@@ -58,6 +64,8 @@ class AttachSettings(EngineSettings):
         named = sum(map(bool, (self.process, self.unit, self.command)))
         if self.trace and (self.unit or self.command):
             raise ValueError("a trace has threads only; name one by process, or none")
+        if self.trace and (self.begin or self.end):
+            raise ValueError("a trace does not tell when a program comes to a place")
         if not self.trace and named != 1:
             raise ValueError("name what to measure: one of process, unit and command")
         return self
@@ -149,6 +157,8 @@ class Attach(Engine[AttachSettings]):
             f"--processes={','.join(map(str, target.processes))}",
             *only,
             *named,
+            *([f"--begin={self.settings.begin}"] if self.settings.begin else []),
+            *([f"--end={self.settings.end}"] if self.settings.end else []),
             f"--duration={self.task.duration_ns}",
             f"--learning={self.settings.learning}",
             f"--worst={self.settings.worst}",
@@ -375,6 +385,8 @@ def source_in_words(thread: Thread) -> str:
         return "not known"
     if grid.by == "deadline":
         return "the period of its SCHED_DEADLINE reservation"
+    if grid.by == "mark":
+        return "the wake-up before the mark that begins a cycle"
     name = call_name(grid.call)
     slept = f", asleep in {name}" if name else ""
     if grid.by == "timer":
@@ -388,9 +400,11 @@ def _what(thread: Thread) -> dict[str, Any]:
     grid = thread.grid
     woken = grid is not None and grid.by == "event"
     exact = grid is not None and grid.is_exact
+    marked = grid is not None and grid.by == "mark"
+    due = "due by the wake-up before" if marked else "timer expiry due"
     return {
-        "from_event": f"woken by {grid.waker_name}" if grid and woken else "timer expiry due",
-        "to_event": "thread runs",
+        "from_event": f"woken by {grid.waker_name}" if grid and woken else due,
+        "to_event": "marked begin" if marked else "thread runs",
         "period_ns": grid.period_ns if grid and exact else None,
     }
 
@@ -427,10 +441,15 @@ def _notes(account: Account, thread: Thread) -> tuple[str, ...]:
             f"the due times lie on no grid, about {grid.period_ns} ns apart: missed cycles cannot"
             " be told"
         )
-    if thread.partial:
+    if unseen := thread.partial - thread.unended:
         notes.append(
-            f"{thread.partial} cycles are partial, as the kernel did not report all of their"
+            f"{unseen} cycles are partial, as the kernel did not report all of their"
             f" events: they are no samples, {thread.n} are"
+        )
+    if thread.unended:
+        notes.append(
+            f"{thread.unended} cycles are partial, as nothing marked their end: they are no"
+            f" samples, {thread.n} are"
         )
     if thread.inferred:
         notes.append(f"of {thread.inferred} cycles the due time is inferred")

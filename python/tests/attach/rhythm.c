@@ -30,6 +30,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../../probes/include/latenz/mark.h"
+
 struct stamp {
   int64_t due, woke, done;
 };
@@ -37,6 +39,7 @@ static struct stamp* stamps;
 static int64_t period, cycles, work, taken;
 static const char* path;
 static int loud, quiet;
+static int marks;  /* RHYTHM_MARKS: 1 begins, 2 ends, 4 pauses before its begin, 8 after its end */
 static volatile sig_atomic_t ending;
 
 static void end(int number) {
@@ -299,13 +302,52 @@ static void planted(void) {
   if (strcmp(plant, "pause") == 0) usleep(PLANTED_NS / 1000);
 }
 
+/* Where tests have cycles begin and end, by each of the ways that there are. */
+__attribute__((noinline)) void begin_here(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void end_here(void) { __asm__ volatile(""); }
+
+/* A static probe as <sys/sdt.h> makes it, which is not installed everywhere. */
+#if defined(__x86_64__) || defined(__aarch64__)
+#define STATIC_PROBE(name)                                                       \
+  __asm__ volatile(                                                              \
+      "990: nop\n"                                                               \
+      ".pushsection .note.stapsdt,\"?\",\"note\"\n"                              \
+      ".balign 4\n.4byte 992f-991f, 994f-993f, 3\n"                             \
+      "991: .asciz \"stapsdt\"\n992: .balign 4\n"                               \
+      "993: .8byte 990b, _.stapsdt.base, 0\n"                                    \
+      ".asciz \"rhythm\"\n.asciz \"" name "\"\n.asciz \"\"\n"                  \
+      "994: .balign 4\n.popsection\n"                                           \
+      ".ifndef _.stapsdt.base\n"                                                 \
+      ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"    \
+      ".weak _.stapsdt.base\n.hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n" \
+      ".size _.stapsdt.base,1\n.popsection\n.endif\n")
+#else
+#define STATIC_PROBE(name)
+#endif
+
+static void reach_begin(void) {
+  begin_here();
+  STATIC_PROBE("begins");
+  if (marks & 1) latenz_begin();
+}
+
+static void reach_end(void) {
+  end_here();
+  STATIC_PROBE("ends");
+  if (marks & 2) latenz_end();
+}
+
 static void cycle(int64_t due) {
+  if (marks & 4) usleep(100);  /* before its begin */
   const int64_t woke = now();
+  reach_begin();
   planted();
   while (work > 0 && now() - woke < work) {
   }
   if (loud) dprintf(quiet, "cycle %lld\n", (long long)taken);
   stamps[taken] = (struct stamp){due, woke, now()};
+  reach_end();
+  if (marks & 8) usleep(100);  /* after its end */
   ++taken;
 }
 
@@ -441,6 +483,7 @@ int main(int count, char** arguments) {
   const struct sched_param fifo = {.sched_priority = 40};
   const int is_ordinary = getenv("RHYTHM_ORDINARY") != NULL || strcmp(kind, "deadline") == 0;
   loud = getenv("RHYTHM_LOUD") != NULL;
+  if (getenv("RHYTHM_MARKS") != NULL) marks = atoi(getenv("RHYTHM_MARKS"));
   quiet = open("/dev/null", O_WRONLY);
   if (getenv("RHYTHM_PLANT") != NULL) plant = getenv("RHYTHM_PLANT");
   if (getenv("RHYTHM_CPU") != NULL) {
