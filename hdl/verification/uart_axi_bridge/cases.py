@@ -154,3 +154,24 @@ async def a_reset_ends_what_is_under_way(dut: Any) -> None:
         await line.silence(12)
         assert await line.write(0, 0x20, bits) == OKAY
         assert await line.read(0, 0x20, 1) == ([bits], OKAY)
+
+
+@cocotb.test()
+async def a_short_reset_ends_a_byte_at_once(dut: Any) -> None:
+    """Two cycles amid an answer: nothing more of the byte that was under way is sent."""
+    line, slave = await started(dut)
+    for bits in (64, 70, 85, 110):
+        sending = cocotb.start_soon(line.send(read_request(0, 0x20, 4)))
+        await Timer(bits * BIT_NS, "ns")
+        sending.cancel()
+        dut.rxd.value = 1
+        dut.aresetn.value = 0
+        await ClockCycles(dut.aclk, 2)
+        slave.start()
+        dut.aresetn.value = 1
+        await ClockCycles(dut.aclk, 2)
+        for _ in range(12 * BIT_NS // CLOCK_NS):
+            await ClockCycles(dut.aclk, 1)
+            assert dut.txd.value == 1, bits
+        line.heard.clear()
+        assert await line.read(0, 0x20, 1) == ([0], OKAY)
