@@ -122,6 +122,7 @@ class Program {
       throw Failure(name_.text + ": several functions are called so; write one of " + told);
     }
     std::vector<Place> places;
+    places.reserve(found.size());
     for (const auto& [offset, symbol] : found) places.push_back({.file = {}, .offset = offset});
     return places;
   }
@@ -133,6 +134,7 @@ class Program {
       Bytes rest = content_of(section);
       while (rest.size() > sizeof(Elf32_Nhdr)) {
         const auto head = read_at<Elf32_Nhdr>(rest, 0);
+        if (!head) break;
         const auto rounded = [](std::uint64_t size) { return (size + 3) & ~std::uint64_t{3}; };
         const std::uint64_t begin = sizeof(Elf32_Nhdr) + rounded(head->n_namesz);
         const Bytes content = part_of(rest, begin, head->n_descsz);
@@ -209,6 +211,23 @@ bool is_called(std::string_view path, std::string_view name) {
   return path == name || path.substr(path.rfind('/') + 1) == name;
 }
 
+/// What to say of a place that a program does not have.
+std::string not_found(const PlaceName& name, const std::string& path) {
+  std::string told = name.text + ": " + path;
+  if (name.function.empty()) {
+    told += " has no static probe ";
+    told += name.provider;
+    told += ':';
+    told += name.probe;
+    told += "; see readelf --notes ";
+  } else {
+    told += " has no symbol ";
+    told += name.function;
+    told += " of a function (is it stripped, or inlined?); see nm -D ";
+  }
+  return told += path;
+}
+
 }  // namespace
 
 PlaceName parse_place(std::string_view option, std::string_view text) {
@@ -263,13 +282,7 @@ std::vector<Place> find_place(const PlaceName& name, std::int32_t pid) {
     std::vector<Place> found = find_in_elf(name, {static_cast<const std::byte*>(memory), size});
     for (Place& each : found) each.file = file;
     if (!found.empty()) return found;
-    const std::string what = name.function.empty()
-                                 ? " has no static probe " + name.provider + ":" + name.probe +
-                                       "; see readelf --notes " + path
-                                 : " has no symbol " + name.function +
-                                       " of a function (is it stripped, or inlined?); see nm -D " +
-                                       path;
-    throw Failure(name.text + ": " + path + what);
+    throw Failure(not_found(name, path));
   }
   return {};
 }
