@@ -108,7 +108,7 @@ def test_only_the_end_may_be_named(start_rhythm: Start, tmp_path: Path) -> None:
 def test_a_place_that_is_none_is_refused_in_one_line(
     options: tuple[str, ...], words: str, start_rhythm: Start, tmp_path: Path
 ) -> None:
-    program = start_rhythm("absolute", cycles=800)
+    program = start_rhythm("absolute", cycles=60_000)
     done = latenz(program.pid, "-o", tmp_path / "run", *options)
     assert done.returncode == 2
     assert words in done.stderr
