@@ -67,7 +67,7 @@ def _install(stage: Stage, wheel: Path, release: Release, processor: str, tree: 
     packages = private / f"lib/python3.{release.python}/site-packages"
     packages.mkdir(parents=True)
     (private / "bin").mkdir()
-    (private / "bin/python3").symlink_to("/usr/bin/python3")
+    (private / "bin/python3").symlink_to("../../../bin/python3")
     (private / "pyvenv.cfg").write_text(
         f"home = /usr/bin\ninclude-system-site-packages = false\nversion = 3.{release.python}\n"
     )
@@ -175,10 +175,13 @@ def _settle(tree: Path, epoch: int) -> None:
 
 
 def _is_program(tree: Path, path: Path) -> bool:
-    """Tell whether a file is to be executed: modules and libraries are not."""
+    """Tell whether a file is to be executed: modules, libraries and texts are not."""
     place = path.relative_to(tree)
     if place.parts[0] == "DEBIAN":
         return path.name in ("postinst", "prerm")
     if place.parts[:2] == ("usr", "bin"):
         return True
-    return bool(path.stat().st_mode & 0o111) and path.suffix not in (".so", ".py")
+    if not path.stat().st_mode & 0o111 or path.suffix == ".py" or ".so" in path.suffixes:
+        return False
+    with path.open("rb") as file:
+        return file.read(4).startswith((b"#!", b"\x7fELF"))
