@@ -887,7 +887,7 @@ void Programs::write_mark_of_call(BpfAssembler& code, const Offsets& at,
                                   BpfAssembler::Label otherwise) const {
   code.load(Size::dword, 1, context, at.at("id"));
   const auto is_call = code.label();
-  code.jump_if(If::equal, 1, static_cast<int>(SYS_prctl), is_call).jump(otherwise);
+  code.jump_if(If::equal, 1, SYS_prctl, is_call).jump(otherwise);
   const auto is_mark = code.label();
   code.bind(is_call).load(Size::dword, 1, context, at.at("args"));
   code.jump_if(If::equal, 1, mark_option, is_mark).jump(otherwise);

@@ -214,6 +214,13 @@ class ThreadCycles {
   [[nodiscard]] bool goes_by_marks() const { return grid_ && grid_->kind.by == WakeKind::By::mark; }
   void run_until(std::int64_t t_ns, std::int64_t stolen_ns, int on_cpu);
   void marked(const Event& event);
+  /// Of a cycle that a mark begins.
+  struct DueWithMark {
+    std::optional<Wake> wake;
+    std::unique_ptr<Pending> pending;
+  };
+  DueWithMark due_with_mark();
+  void end_at_next_mark(const Event& event, const DueWithMark& due);
   void begin_by_mark(const Event& event, std::int64_t ran_since_ns);
   void end_by_mark(const Event& event);
   void wake_between_marks(const Wake& wake, const Event& event);

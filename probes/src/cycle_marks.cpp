@@ -25,45 +25,57 @@ void ThreadCycles::marked(const Event& event) {
   if (event.value == end_mark) end_by_mark(event);
 }
 
-/// What it begins was due with the wake-up before it; without one when it was marked.
-void ThreadCycles::begin_by_mark(const Event& event, std::int64_t ran_since_ns) {
-  std::optional<Wake> due = std::exchange(before_mark_, std::nullopt);
-  std::unique_ptr<Pending> pending;
+/// The wake-up that the cycle which a mark begins was due with, if there was one.
+ThreadCycles::DueWithMark ThreadCycles::due_with_mark() {
+  DueWithMark due{.wake = std::exchange(before_mark_, std::nullopt), .pending = nullptr};
   const bool is_awaited = !goes_by_marks() || !cycle_ || cycle_->is_begun;
-  if (is_awaited && pending_) {
-    const Wake late = wake_of(pending_->event, pending_->event.t_ns);
-    if (!due || is_due(late)) {
-      due = late;
-      if (goes_by_marks()) pending = std::move(pending_);
+  if (!is_awaited || !pending_) return due;
+  const Wake late = wake_of(pending_->event, pending_->event.t_ns);
+  if (due.wake && !is_due(late)) return due;
+  due.wake = late;
+  if (goes_by_marks()) due.pending = std::move(pending_);
+  return due;
+}
+
+/// Nothing came since that the next cycle could be due with, or it came while this one ran.
+void ThreadCycles::end_at_next_mark(const Event& event, const DueWithMark& due) {
+  std::unique_ptr<Cycle> next;
+  std::int64_t ended_ns = event.t_ns;
+  if (due.wake && due.pending && due.pending->before) {
+    next = next_after(*due.pending, *due.wake);
+    if (next) {
+      next->is_due = is_due(*due.wake);
+      cycle_ = std::make_unique<Cycle>(*due.pending->before);
+      ended_ns = due.wake->t_ns;
     }
   }
-  const WakeKind kind{.by = WakeKind::By::mark};
-  learn({.t_ns = event.t_ns, .due_ns = event.t_ns, .kind = kind});
+  finish_cycle(ended_ns);
+  cycle_ = std::move(next);
+}
+
+/// What it begins was due with the wake-up before it; without one when it was marked.
+void ThreadCycles::begin_by_mark(const Event& event, std::int64_t ran_since_ns) {
+  const DueWithMark due = due_with_mark();
+  const Wake marked_now{
+      .t_ns = event.t_ns, .due_ns = event.t_ns, .kind = {.by = WakeKind::By::mark}};
+  learn(marked_now);
   if (!goes_by_marks()) {
     // Its wake-ups looked regular before the first mark; what is recorded already stays.
     if (!sink_) grid_.reset();
     if (!sink_) cycle_.reset();
     return;
   }
-  if (cycle_ && cycle_->is_begun) {
-    // Nothing came in between that it could be due with, or it came while the last one ran.
-    std::unique_ptr<Cycle> next;
-    if (pending && pending->before) next = next_after(*pending, *due);
-    if (next) next->is_due = is_due(*due);
-    if (next) cycle_ = std::make_unique<Cycle>(*pending->before);
-    finish_cycle(next ? due->t_ns : event.t_ns);
-    cycle_ = std::move(next);
-  }
+  if (cycle_ && cycle_->is_begun) end_at_next_mark(event, due);
   finish_earlier();
   if (!cycle_) {
-    const Wake begun = due.value_or(Wake{.t_ns = event.t_ns, .due_ns = event.t_ns, .kind = kind});
-    begin_cycle(begun, pending ? pending->event : event);
+    const Wake begun = due.wake.value_or(marked_now);
+    begin_cycle(begun, due.pending ? due.pending->event : event);
     cycle_->record.flags |= without_sleep;
     cycle_->record.run_ns = event.t_ns - begun.t_ns;
-    cycle_->is_due = due && is_due(*due);
-    if (due && due->t_ns < ran_since_ns) note_missing();
+    cycle_->is_due = due.wake && is_due(*due.wake);
+    if (due.wake && due.wake->t_ns < ran_since_ns) note_missing();
   }
-  if (grid_->due_by && !cycle_->is_due) note_missing();  // the wake-up was not told
+  if (grid_ && grid_->due_by && !cycle_->is_due) note_missing();  // the wake-up was not told
   cycle_->is_begun = true;
   cycle_->running_ns = event.t_ns;
 }
@@ -92,8 +104,8 @@ void ThreadCycles::end_by_mark(const Event& event) {
 /// Whether cycles that marks begin are due with such a wake-up: if the thread has a regular one,
 /// with that; else with the last one of a timer.
 bool ThreadCycles::is_due(const Wake& wake) const {
-  const bool is_known = grid_ && grid_->due_by;
-  return is_known ? wake.kind == *grid_->due_by : wake.kind.by != WakeKind::By::event;
+  if (grid_ && grid_->due_by) return wake.kind == *grid_->due_by;
+  return wake.kind.by != WakeKind::By::event;
 }
 
 /// Until a mark tells, each wake-up may be the one that the next cycle is due with.
