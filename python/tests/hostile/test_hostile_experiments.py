@@ -32,7 +32,10 @@ NO_PROGRAM = {
     "system",  # a file that the simulation reads
 }
 OTHERS = {"dma_latency"}  # a duration, or two words
-ATTACHED = {"unit", "thread", "process", "learning", "trace"}  # names, a duration, a file to read
+ATTACHED = {
+    *("unit", "thread", "process", "begin", "end"),  # names: of programs that run, places in them
+    *("learning", "trace"),  # a duration, a file to read
+}
 STARTED = {
     "command",  # of the engine attach: only by --start-programs
     "url",  # of a target, which is reached only by --start-programs
