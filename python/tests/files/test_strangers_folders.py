@@ -237,6 +237,14 @@ def words_for(output: tuple[str, str], inputs: Inputs, path: Path) -> list[objec
     return [*OUTPUTS[output](inputs), *([output[1]] if output[1] else []), path]
 
 
+def remove(path: Path) -> None:
+    """Remove what a command has written."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 @pytest.mark.parametrize("output", marked_long(OUTPUTS), ids=" ".join)
 def test_nothing_outside_a_strangers_folder_is_touched(output, inputs, place):
     stranger, victims = place / "stranger", place / "victims"
@@ -245,10 +253,14 @@ def test_nothing_outside_a_strangers_folder_is_touched(output, inputs, place):
     words = words_for(output, inputs, path)
 
     # He exchanges whatever appears while the command writes.
-    with exchanging(stranger, victims):
-        done = latenz(place / "here", words)
-    check(done, place, before)
-    aside = [each for each in stranger.iterdir() if each.name.endswith(".aside")]
+    for _ in range(5):  # a busy machine may keep him from seeing what is there for a moment only
+        with exchanging(stranger, victims):
+            done = latenz(place / "here", words)
+        check(done, place, before)
+        aside = [each for each in stranger.iterdir() if each.name.endswith(".aside")]
+        if aside:
+            break
+        remove(path)
     names = {each.name.rsplit(".", 2)[0] for each in aside}
     assert aside, f"nothing was written there, so nothing was tested: {done}"
 
