@@ -2,7 +2,7 @@
  * Tells `latenz attach` where a cycle of your loop begins and ends: call latenz_begin() and
  * latenz_end() in the thread that is measured; either may be left out. Copy this file; it needs no
  * library. Each is a system call without effect (prctl with an option that Linux does not have):
- * no right is needed, errno stays as it is. docs/attach.md tells what it costs. */
+ * no right is needed, errno stays as it is. See docs/attach.md. */
 #ifndef LATENZ_MARK_H
 #define LATENZ_MARK_H
 

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from latenz.remote import Target
+
 EXPERIMENT = """name = "remote"
 duration = "{duration}"
 [probe.gentle]
@@ -103,3 +105,18 @@ def left_folders() -> set[Path]:
     """Return the agent's folders on this machine."""
     places = ("/run", "/dev/shm", "/tmp", "/var/tmp", os.environ.get("XDG_RUNTIME_DIR", "/run"))
     return {found for place in places for found in Path(place).glob("latenz-agent.*")}
+
+
+def after_call(machine: Target, count: int, act: Callable[[], object]) -> None:
+    """Act right after the n-th system call that the agent makes for us."""
+    calls = machine.system_calls()
+    real, left = calls._ask, [count]
+
+    def ask(verb: str, *fields: str) -> list[bytes]:
+        told = real(verb, *fields)
+        left[0] -= verb == "call"
+        if left[0] == 0:
+            act()
+        return told
+
+    calls._ask = ask  # type: ignore[method-assign]

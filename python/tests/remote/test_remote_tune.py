@@ -15,12 +15,13 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from remote_targets import FAKE_SSH, eventually, latenz, left_folders
+from emulated_targets import OWN
+from remote_targets import FAKE_SSH, after_call, eventually, latenz, left_folders
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tune"))
 
 from proofs import EXPERIMENT
-from trees_at_random import apply_all, fingerprint, make_changes, make_tree, revert_all
+from trees_at_random import apply_all, changes_below, fingerprint, make_tree, revert_all
 
 from latenz.errors import OutOfReach
 from latenz.machine import measuring
@@ -28,14 +29,13 @@ from latenz.remote import Target, TargetUrl, opened
 from latenz.remote.connection import Connection, Lost, Reply
 from latenz.remote.system_calls import TargetSystemCalls
 from latenz.remote.url import SSH_COMMAND
-from latenz.tune.changes import AnyChange, FileChange, FolderChange, LinkChange
+from latenz.tune.changes import AnyChange
 from latenz.tune.places import Place
 from latenz.tune.transaction import find
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount and tune")
 
 HERE = Path("/")
-OWN = ("etc", "boot", "var")
 URL = TargetUrl.parse("ssh://root@board")
 STAT_INTERVAL = Path("/proc/sys/vm/stat_interval")
 
@@ -64,14 +64,8 @@ def target() -> Iterator[Target]:
 
 
 def changes_of(root: Path, seed: int) -> list[AnyChange]:
-    """Return random changes of files, links and folders that the target has as its own."""
-    mine = tuple(f"/{name}/" for name in OWN)
-    return [
-        change
-        for change in make_changes(root, Random(seed))
-        if isinstance(change, FileChange | LinkChange | FolderChange)
-        and change.path.startswith(mine)
-    ]
+    """Return random changes of what the target has as its own."""
+    return changes_below(root, seed, OWN)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -144,28 +138,14 @@ def test_a_link_that_is_cut_again_and_again_changes_nothing_twice(
     assert fingerprint(tree) == before
 
 
-def killed_at(machine: Target, count: int) -> None:
-    """Kill the agent right after the n-th system call that it makes."""
-    calls = machine.system_calls()
-    real, left = calls._ask, [count]
-
-    def ask(verb: str, *fields: object) -> list[bytes]:
-        told = real(verb, *fields)
-        left[0] -= verb == "call"
-        if left[0] == 0:
-            os.kill(int(machine.link.hello["process"]), signal.SIGKILL)
-        return told
-
-    calls._ask = ask  # type: ignore[method-assign]
-
-
 def check_killed(tree: Path, count: int) -> bool:
     """Kill at the n-th call of applying; return whether it came to that."""
     before = fingerprint(tree)
     changes = changes_of(tree, 1)[:6]
     told: OutOfReach | None = None
     with target() as machine:
-        killed_at(machine, count)
+        agent = int(machine.link.hello["process"])
+        after_call(machine, count, lambda: os.kill(agent, signal.SIGKILL))
         try:
             apply_all(HERE, changes)
         except OutOfReach as mistake:

@@ -167,3 +167,14 @@ def _writes(root: Path, random: Random) -> list[AnyChange]:
         for number in range(4)
         if random.random() < 0.7
     ]
+
+
+def changes_below(root: Path, seed: int, folders: Sequence[str]) -> list[AnyChange]:
+    """Return random changes of files, links and folders below some folders of a tree."""
+    mine = tuple(f"/{name}/" for name in folders)
+    return [
+        change
+        for change in make_changes(root, Random(seed))
+        if isinstance(change, FileChange | LinkChange | FolderChange)
+        and change.path.startswith(mine)
+    ]
